@@ -159,6 +159,8 @@ class ConsumerSet:
         rows: Sequence[ConsumerRow] = CONSUMERS,
     ) -> None:
         rest = Rest()
+        made = [(row, consumer) for row in rows if (consumer := row.make(parts)) is not None]
+        self._filled = [consumer for row, consumer in made if row.filled]
         self.runners = tuple(
             ConsumerRunner(
                 row.name,
@@ -169,12 +171,13 @@ class ConsumerSet:
                 row.page_entries,
                 Budget(foreground, row.share, min(QUIET_S, row.linger_s), row.linger_s, rest if row.linger_s else None),
             )
-            for row in rows
-            if (consumer := row.make(parts)) is not None
+            for row, consumer in made
         )
 
-    def start(self) -> None:
-        """Begin to follow."""
+    async def start(self) -> None:
+        """Begin to follow, once the tables in memory know the whole log."""
+        for consumer in self._filled:
+            await consumer.reset()
         for runner in self.runners:
             runner.start()
 

@@ -53,6 +53,7 @@ class ConsumerRow(LogRow):
 
     share: float = 1.0  # The share of time while somebody waits. Consumers that linger share the time among them.
     linger_s: float = 0.0  # The longest wait for a quiet moment. Entries that come meanwhile are taken together.
+    filled: bool = False  # Its table in memory is filled from the ledger before the node answers.
     make: Callable[[ConsumerParts], Consumer | None]  # Makes None when the node has none.
 
 
@@ -60,15 +61,17 @@ class ConsumerRow(LogRow):
 INDEX: Final = LogRow(name="index", page_entries=PAGE_ENTRIES)
 # The next model yields to the present one.
 NEXT_INDEX: Final = LogRow(name="next index", page_entries=64)
-# The tables are filled at every start, and engrams read the log again: their cursors are in memory.
+# The cursors of tables and engrams are in memory. Engrams read the log again after a start.
 TRIGGERS: Final = ConsumerRow(
     name="triggers",
     page_entries=256,
+    filled=True,
     make=lambda parts: TagFollower(parts.triggers, parts.ledger, trigger_table.TAG, (trigger_table.FIRED_TAG,)),
 )
 RULES: Final = ConsumerRow(
     name="rules",
     page_entries=256,
+    filled=True,
     make=lambda parts: TagFollower(parts.rules, parts.ledger, stored_rules.TAG),
 )
 ENGRAMS: Final = ConsumerRow(

@@ -32,24 +32,9 @@ class TagTable(Protocol):
         """The memory has the tag no longer."""
 
 
-async def fill(table: TagTable, ledger: Handle[LedgerRead], tag: str, without: Sequence[str] = ()) -> None:
-    """Put every memory of the ledger with the tag, and none of the tags `without`, into the table."""
-    table.clear()
-    table.position = await ledger.position()
-    query = ListQuery(
-        within=(EVERY_SPACE,), tags_any=(tag,), tags_none=tuple(without), order="oldest", limit=limits.LIST_LIMIT_MAX
-    )
-    while True:
-        page = await ledger.page(query)
-        for memory in page.memories:
-            table.take(memory)
-        if not page.cursor:
-            return
-        query = replace(query, cursor=page.cursor)
-
-
 class TagFollower:
-    """A consumer that keeps its own cursor, together with the table."""
+    """A consumer that keeps its own cursor, together with the table. A filling leaves out memories with a tag of
+    `without`."""
 
     def __init__(self, table: TagTable, ledger: Handle[LedgerRead], tag: str, without: Sequence[str] = ()) -> None:
         self._table = table
@@ -67,8 +52,23 @@ class TagFollower:
             self._table.take(memory)
 
     async def reset(self) -> None:
-        """Another log goes on."""
-        await fill(self._table, self._ledger, self._tag, self._without)
+        """Every memory of the ledger with the tag comes into the table: after a start, and when another log goes on."""
+        self._table.clear()
+        self._table.position = await self._ledger.position()
+        query = ListQuery(
+            within=(EVERY_SPACE,),
+            tags_any=(self._tag,),
+            tags_none=tuple(self._without),
+            order="oldest",
+            limit=limits.LIST_LIMIT_MAX,
+        )
+        while True:
+            page = await self._ledger.page(query)
+            for memory in page.memories:
+                self._table.take(memory)
+            if not page.cursor:
+                return
+            query = replace(query, cursor=page.cursor)
 
     async def cursor(self, name: str) -> tuple[str, int]:
         """The place up to which the table knows the log."""

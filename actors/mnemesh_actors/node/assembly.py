@@ -16,7 +16,6 @@ from mnemesh_actors.consumers.consumer import ConsumerSet
 from mnemesh_actors.consumers.consumer_table import ConsumerParts
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.consumers.judge_parts import JudgeParts
-from mnemesh_actors.consumers.tag_follower import fill
 from mnemesh_actors.embedding.embedder import EmbeddingPool
 from mnemesh_actors.files.project_files import ProjectFiles
 from mnemesh_actors.generations.active_index import Serving
@@ -46,7 +45,6 @@ from mnemesh_actors.streams.sync_port import Syncing, signing_with
 from mnemesh_actors.transcripts.transcript_operations import Transcribing
 from mnemesh_actors.watch.cursor_seal import CursorSeal
 from mnemesh_crdt.sync.greeting import Me
-from mnemesh_memory.policy.rules import stored_rules, triggers
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
 
@@ -153,8 +151,6 @@ def _syncing(
 
 
 async def _consumers(parts: NodePorts, notices: Notices, graph: Handle[GraphStore]) -> ConsumerSet:
-    await fill(parts.triggers, parts.ledger, triggers.TAG, (triggers.FIRED_TAG,))
-    await fill(parts.rules, parts.ledger, stored_rules.TAG)
     judge = JudgeParts(
         ledger=parts.ledger,
         embedder=lambda: parts.embedder,
@@ -175,7 +171,7 @@ async def _consumers(parts: NodePorts, notices: Notices, graph: Handle[GraphStor
         publish=parts.serving.publish,
     )
     consumers = ConsumerSet(own, parts.news, parts.foreground, notices)
-    consumers.start()
+    await consumers.start()
     return consumers
 
 

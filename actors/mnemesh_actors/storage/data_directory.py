@@ -9,7 +9,7 @@
     embedding.json        the model in use, and the one that takes over
     index/0/              retrieval index, rebuildable
     index/0-SLOT/         the same of a model that took over
-    derived/              files made from the log, rebuildable: graph.sqlite
+    derived/              graph.sqlite, made from the log, and access.sqlite, counts of memories used together
     transcripts/0.sqlite  sessions as they were said, once there are any
     sleep.sqlite          runs of consolidation, and how far each space was read; rebuildable but for `undo`
 
@@ -73,7 +73,7 @@ class DataDirectory:
         return self.path / "transcripts" / "0.sqlite"
 
     def derived(self, name: str) -> Path:
-        """A file that is derived from the log."""
+        """A file that the node does without: derived from the log, or counts of reads."""
         return self.path / "derived" / name
 
     def index(self, shard: int) -> Path:

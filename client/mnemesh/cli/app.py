@@ -31,7 +31,8 @@ name another. MNEMESH_SPACE is the default space, MNEMESH_AGENT the author of wr
 exactly one JSON object, for errors {"error": {"code", "message", ...}}. `watch` prints one a line. `up`, `mcp`,
 `bench`, `hook` and `statusline` have no --json. `mnemesh --version` prints the version.
 
-Exit status: 0 done, 2 bad usage, 3 no node answers, 4 refused, 130 interrupted, 141 output pipe closed."""
+Exit status: 0 done, 1 a finding or a no, 2 bad usage, 3 no node answers, 4 refused, 130 interrupted,
+141 output pipe closed."""
 # The headings of `mnemesh --help` with their commands. The value is the module that has the command, ""
 # for a program.
 PANELS: Final[Mapping[str, Mapping[str, str]]] = {

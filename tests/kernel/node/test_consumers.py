@@ -466,7 +466,7 @@ async def test_one_class_and_one_row_are_a_consumer_of_the_node(scene: Scene) ->
         ledger=scene.ledger, judge=judge, notice=scene.notices.append, clock=lambda: 0, publish=news.tell
     )
     consumers = ConsumerSet(parts, news, Foreground(), scene.notices.append, (*CONSUMERS, row))
-    consumers.start()
+    await consumers.start()
     await until(lambda: not any(status.lag for status in consumers.status()) and bool(made[0].pages))
     assert made[0].texts == await read_all(scene.ledger)
     assert max(map(len, made[0].pages)) == 3

@@ -18,6 +18,7 @@ SOURCE_ROOTS = ("proto", "memory", "crdt", "actors", "gateway", "client")
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 FOLDER_MODULES_MAX = 16
+PAGE_LINES_MAX = {"README.md": 150, "ARCHITECTURE.md": 150, "CHANGELOG.md": 60}
 GENERATED = re.compile(r"_pb2(_grpc)?\.pyi?$|/field_help\.py$")
 # Spelt in pieces, so this file avoids the forbidden name.
 FORBIDDEN = re.compile(
@@ -77,6 +78,11 @@ def test_no_module_is_longer_than_a_reader_holds_in_the_head() -> None:
 def test_no_folder_holds_more_modules_than_a_reader_takes_in() -> None:
     folders = Counter(path.parent for path in product_modules() if path.name != "__init__.py")
     assert [f"{folder}: {count}" for folder, count in folders.items() if count > FOLDER_MODULES_MAX] == []
+
+
+def test_the_first_pages_stay_short() -> None:
+    lengths = {name: len((ROOT / name).read_text("utf-8").splitlines()) for name in PAGE_LINES_MAX}
+    assert {name: length for name, length in lengths.items() if length > PAGE_LINES_MAX[name]} == {}
 
 
 def test_no_function_is_longer_than_a_screen() -> None:
