@@ -113,13 +113,18 @@ def _of_older_hands(row: pair_judge.Labelled) -> Example | None:
     return Example(row.older, row.newer, class_, row.kind.removeprefix("repeated "), "", class_ != REPLACES)
 
 
-def chosen(found: Sequence[Example], left: Sequence[str], seed: int) -> list[Example]:
-    """The examples to learn from. Of the many easy ones a share is taken, of a hand that is left out none."""
+def chosen(
+    found: Sequence[Example], left: Sequence[str], seed: int, new: Sequence[str] = (), again: float = 1.0
+) -> list[Example]:
+    """The examples to learn from. Of the many easy ones a share is taken, of a hand that is left out none. Where some
+    hands are `new`, the share `again` of the others is read again, so that the model keeps what it knows."""
     chance = np.random.default_rng(seed)
     return [
         one
         for one in found
-        if one.hand not in left and (one.class_ != APART or chance.random() < KEPT.get(one.hand, 1.0))
+        if one.hand not in left
+        and (one.class_ != APART or chance.random() < KEPT.get(one.hand, 1.0))
+        and (not new or one.hand in new or chance.random() < again)
     ]
 
 
@@ -233,9 +238,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", type=Path, default=DELTAS_FILE)
+    parser.add_argument("--new", nargs="+", default=[], help="hands that the file that is there has not seen")
+    parser.add_argument("--again", type=float, default=1.0, help="the share of the other hands that is read again")
     options = parser.parse_args(argv)
     found = examples()
-    learned_from = chosen(found, options.leave, options.seed)
+    learned_from = chosen(found, options.leave, options.seed, options.new, options.again)
     print(f"{len(learned_from)} pairs to learn from", flush=True)
     ships = options.ship or not options.leave
     changes: Tree = {}

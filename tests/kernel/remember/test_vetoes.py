@@ -66,6 +66,7 @@ def test_a_turned_word_of_order_or_degree_is_no_repeat(one: str, other: str) -> 
         ("Revenue went up", "Revenue went down"),
         ("The invoice was received", "The invoice was sent"),
         ("The larger the batch, the lower the cost.", "The larger the batch, the higher the cost."),
+        ("Notes are written by Ana and read by Ben.", "Ben writes the notes and Ana reads them."),
         ("Logs are kept by Loki for the shop.", "The shop keeps logs, and Grafana shows what Loki lost."),
     ],
 )
