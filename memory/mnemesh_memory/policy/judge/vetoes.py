@@ -135,15 +135,15 @@ def may_be_one(one: str, other: str, *, surely: bool = False) -> bool:
     if len(all_words) - len(lost) - len(gained) < NEAR_MIN * len(all_words):
         order, turned = _names_in_order(first, second), _names_in_order(second, first)
         return surely and order == turned and not (_narrows(first, second) or _opposed(first, second))
-    passives = _passives(first), _passives(second)
+    turned = _passives(first) != _passives(second)
     return (
         _telling_words(first) == _telling_words(second)
         and _keeps_persons(first, second)
         and not _opposed(first, second)
-        and (max(passives) < 2 or passives[0] == passives[1])  # of two agents nobody knows which is whose
+        and not (turned and max(_agents(first), _agents(second)) > 1)  # nobody knows which is whose
         and _keeps_places(
             *(before, after, _marked(one), _marked(other)),
-            turned=bool(passives[0]) != bool(passives[1]),
+            turned=turned,
             ordered=is_ordered(one) or is_ordered(other),
         )
     )
@@ -229,13 +229,17 @@ def _opposed(first: Sequence[Statement], second: Sequence[Statement]) -> bool:
     return bool((lost | gained) & SCOPES)
 
 
-def _passives(parts: Sequence[Statement]) -> int:
-    """How often a participle stands before "by", or something belongs to somebody."""
-    return sum(
-        (not _BELONGS.isdisjoint(part.words))
-        + sum(word == "by" and _is_participle(before) for before, word in pairwise(part.words))
+def _passives(parts: Sequence[Statement]) -> bool:
+    """Whether a participle stands before "by", or something belongs to somebody."""
+    return any(
+        not _BELONGS.isdisjoint(part.words)
+        or any(word == "by" and _is_participle(before) for before, word in pairwise(part.words))
         for part in parts
     )
+
+
+def _agents(parts: Sequence[Statement]) -> int:
+    return sum(part.words.count("by") for part in parts)
 
 
 def _is_participle(word: str) -> bool:
