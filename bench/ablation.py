@@ -45,7 +45,7 @@ from rich.table import Table
 
 from mnemesh import Client
 from mnemesh_actors.embedding.embedder import Vector
-from mnemesh_actors.generations.active_index import VectorSpace
+from mnemesh_actors.generations.active_index import IndexGeneration
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.node_ports import MeshConfig, NodePorts
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE
@@ -248,7 +248,7 @@ class Index:
         # Nothing is on that would ask another part of a node.
         parts = cast(NodePorts, SimpleNamespace(config=MeshConfig()))
         query = Query(text=one.asked.text, limit=TOP, weights=variant.optional)
-        found, failed = await second_look(parts, cast(VectorSpace, None), query, one.vector, first, self._memories)
+        found, failed = await second_look(parts, cast(IndexGeneration, None), query, one.vector, first, self._memories)
         if failed:
             raise RuntimeError(f"a signal could not be had: {failed}")
         return found

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from mnemesh_actors.generations.active_index import VectorSpace
+from mnemesh_actors.generations.active_index import IndexGeneration
 from mnemesh_actors.index.shard import RetrievalShard, Search
 from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_actors.node_ports import MeshConfig, NodePorts
@@ -230,7 +230,7 @@ def _order_of(
     async def order(one: Asked) -> list[Document]:
         first = fused(one.candidates(*how), one.question.text, variant)
         query = Query(text=one.question.text, limit=TOP, weights=variant.optional)
-        found, failed = await second_look(parts, cast(VectorSpace, index), query, one.vector, first, shown)
+        found, failed = await second_look(parts, cast(IndexGeneration, index), query, one.vector, first, shown)
         if failed:
             raise RuntimeError(f"a signal could not be had: {failed}")
         return [units[unit_of[item.id]] for item in found[: TOP + len(one.question.replaced)]]

@@ -29,7 +29,7 @@ from rich.console import Console
 
 from mnemesh import Client
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_crdt.sync.messages import Batch
 from mnemesh_gateway.peers.sync_channel import to_wire
@@ -95,7 +95,7 @@ def _ledger_rows(texts: Sequence[str], folder: Path) -> list[Row]:
         spent, taken, wire = 0.0, 0, 0
         for batch in _batches(source):
             wire += len(gzip.compress(to_wire(batch, sync_pb2.SyncRequest).SerializeToString()))
-            incoming = Incoming(
+            incoming = IncomingEntries(
                 peer="bench", origin="bench", grant=TRUSTED, entries=batch.entries, feed=batch.feed,
                 last_seq=batch.last_seq, keys=batch.keys,
             )  # fmt: skip

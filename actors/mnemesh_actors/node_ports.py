@@ -16,7 +16,7 @@ from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.ports import LedgerPort, Rerank
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.batch import Batcher
-from mnemesh_actors.runtime.bell import News
+from mnemesh_actors.runtime.bell import CommitNews
 from mnemesh_actors.runtime.budget import Foreground
 from mnemesh_actors.runtime.zones import machine_zone
 from mnemesh_memory.policy.dynamics.engram import EngramTable
@@ -68,7 +68,7 @@ class NodePorts:
     clock: Callable[[], int]
     entropy: Callable[[int], bytes]
     config: MeshConfig
-    news: News = field(default_factory=News)
+    news: CommitNews = field(default_factory=CommitNews)
     reranker: Handle[Rerank] | None = None
     foreground: Foreground = field(default_factory=Foreground)
     triggers: TriggerTable = field(default_factory=TriggerTable)

@@ -19,13 +19,13 @@ from mnemesh_actors.ledger.commit.history_writes import Past
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.ledger.peers.contacts import Contact
 from mnemesh_actors.ledger.peers.erase import Erase, Gone
-from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_actors.ledger.peers.peer_log import Backlog, Order, SyncPage, Untaken
 from mnemesh_actors.ledger.peers.put_aside import AsidePage, Which
 from mnemesh_actors.ledger.peers.replica_keys import Identity, UsedKey
 from mnemesh_actors.ledger.replica_ledger import Site
 from mnemesh_actors.ledger.store.vectors import Key
-from mnemesh_actors.ledger.views import QUICK, Changed
+from mnemesh_actors.ledger.views import QUICK, ChangedIds
 from mnemesh_actors.models.embedding_model import ModelInfo
 from mnemesh_actors.models.worker import Vectors
 from mnemesh_crdt.intake.arrivals import TakenIn
@@ -57,7 +57,7 @@ class LedgerRead(Protocol):
         self, ids: Sequence[str], at: int, within_s: float, clock: int | None = None
     ) -> tuple[dict[str, Memory], int]: ...
 
-    def changed(self, query: ListQuery, at: int, matched: Sequence[str]) -> Changed: ...
+    def changed(self, query: ListQuery, at: int, matched: Sequence[str]) -> ChangedIds: ...
 
     def reworded(
         self, ids: Sequence[str], at: int, within_s: float, clock: int | None = None
@@ -191,7 +191,7 @@ class LedgerPeers(Protocol):
 
     def digests(self, patterns: Sequence[str]) -> dict[str, dict[int, str]]: ...
 
-    def take_in(self, batch: Incoming, now: int) -> TakenIn: ...
+    def take_in(self, batch: IncomingEntries, now: int) -> TakenIn: ...
 
     def take_packed(self, packed: bytes, now: int) -> TakenIn: ...
 

@@ -25,7 +25,7 @@ from bench.lost_updates.load import SHARED, SPACE, WRITERS, WRITES, first_text
 from bench.node import NodeProcess
 
 from mnemesh import Client
-from mnemesh_actors.ledger.store.space_digest import Digest
+from mnemesh_actors.ledger.store.space_digest import SpaceDigest
 from mnemesh_proto.rendezvous import read_node
 
 KILL, STOP = "SIGKILL", "SIGTERM"
@@ -165,7 +165,7 @@ def digest(data_dir: Path) -> dict[int, str]:
     """The ledger's hash of the documents of the space; the node may be running or not."""
     path = data_dir / "ledger" / "0.sqlite"
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=10)) as db:
-        return Digest(db).of(SPACE)
+        return SpaceDigest(db).of(SPACE)
 
 
 def _free_ports(count: int) -> list[int]:

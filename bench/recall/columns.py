@@ -16,7 +16,7 @@ from bench.texts.locomo_data import TOP
 from numpy.typing import NDArray
 
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE
-from mnemesh_memory.ranking.candidates import Candidates, Measured
+from mnemesh_memory.ranking.candidates import CandidateColumns, Candidates
 from mnemesh_memory.ranking.coverage import coverage
 from mnemesh_memory.ranking.fusion import fuse, scaled_weights
 from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS
@@ -151,7 +151,7 @@ def signal_parts() -> dict[str, str]:
 def values_of(pool: Candidates, text: str, embedded: Column) -> Column:
     """The value of each signal for each candidate, (n, signals). `embedded`: (n, len(EMBEDDED)) cosines."""
     share = scaled_weights({})
-    measured = Measured(pool, question_of(text))
+    measured = CandidateColumns(pool, question_of(text))
     columns = []
     for name, part in signal_parts().items():
         mix = {**_NONE, name: 1.0}

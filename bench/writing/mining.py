@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mnemesh.mining.sentence_rules.rules import CLASSES, CONVENTION
-from mnemesh.mining.session import Extraction, Session
+from mnemesh.mining.session import Extraction, MinedSession
 from mnemesh.mining.transcript import EDITING_TOOLS, events_of
 
 DATA: Final = Path(__file__).resolve().parents[2] / "tests" / "data" / "mining"
@@ -111,7 +111,7 @@ def _codex(kind: str, payload: dict[str, Any]) -> bytes:
 
 def mined(lines: Iterator[bytes]) -> list[Extraction]:
     """The findings of a session file."""
-    session = Session()
+    session = MinedSession()
     for line in lines:
         session.take(events_of(line))
     return session.extractions()
@@ -189,7 +189,7 @@ def cost() -> tuple[float, float]:
         json.loads(line)
     bare = time.process_time() - begun
     begun = time.process_time()
-    session = Session()
+    session = MinedSession()
     for line in lines:
         session.take(events_of(line))
     session.extractions()

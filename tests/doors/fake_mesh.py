@@ -20,7 +20,7 @@ from mnemesh_memory.access import grants
 from mnemesh_memory.policy.patches import succeeding
 from mnemesh_memory.ranking.answers import Hit, Recalled
 from mnemesh_memory.ranking.explanation import Share, estimate_of
-from mnemesh_memory.ranking.relevance import Evidence
+from mnemesh_memory.ranking.relevance import ResultEvidence
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits, model
 from mnemesh_memory.values.errors import Aborted, InvalidArgument, MnemeshError, NotFound, Unavailable
@@ -166,7 +166,7 @@ class FakeMesh(FakeHistories, SampledOperations):
             if common or not words:
                 score = common / len(words) if words else 0.0
                 signals = (Share("words", float(common), score, 1.0, score),) if clean.explain else ()
-                estimate = estimate_of(Evidence(None, score)) if clean.explain and words else None
+                estimate = estimate_of(ResultEvidence(None, score)) if clean.explain and words else None
                 passage = memory.content[:40]
                 hits.append(Hit(memory=memory, score=score, signals=signals, estimate=estimate, snippet=passage))
         hits.sort(key=lambda hit: (-hit.score, hit.memory.id))

@@ -18,7 +18,7 @@ from mnemesh_actors.ports import LedgerPeers
 from mnemesh_actors.recall.hygiene_report import Hygiene, Validating
 from mnemesh_actors.recall.navigation import Navigating
 from mnemesh_actors.recall.space_maps import SpaceMaps
-from mnemesh_actors.remember.link_operations import Linking
+from mnemesh_actors.remember.link_operations import LinkOperations
 from mnemesh_actors.remember.project_seeding import ProjectSeeding
 from mnemesh_actors.remember.removal import Removing
 from mnemesh_actors.remember.rule_operations import Ruling
@@ -84,8 +84,8 @@ class SampledOperations(Sampled):
     """The operations that FakeMesh lacks, over its own dict."""
 
     owners = (
-        Consolidating, Graphing, Hygiene, Linking, Navigating, ProjectSeeding, Removing, SessionRecords, Sessions,
-        SpaceMaps, Validating, Writing,
+        Consolidating, Graphing, Hygiene, LinkOperations, Navigating, ProjectSeeding, Removing, SessionRecords,
+        Sessions, SpaceMaps, Validating, Writing,
     )  # fmt: skip
     named: ClassVar[Mapping[str, Callable[..., object]]] = {
         "list_runs": Consolidating.runs, "undo_run": Consolidating.undo, "runs": SessionRecords.runs,

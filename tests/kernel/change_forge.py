@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import CHANGE, Entry
-from mnemesh_crdt.changes.operations import ChangeOps, Operation, OpId
+from mnemesh_crdt.changes.operations import ChangeOperation, ChangeOps, OpId
 from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.document import Edit
 from mnemesh_crdt.document.shape import DocumentState
@@ -42,7 +42,7 @@ class Forged:
     deps: tuple[str, ...]
     actor: str
     first: int
-    operations: tuple[Operation, ...]
+    operations: tuple[ChangeOperation, ...]
     seq: int = 1
     time: int = 0
     message: str = ""
@@ -63,7 +63,7 @@ class Forged:
         operations[at] = operations[at]._replace(**changes)
         return replace(self, operations=tuple(operations))
 
-    def plus(self, *operations: Operation) -> Forged:
+    def plus(self, *operations: ChangeOperation) -> Forged:
         return replace(self, operations=(*self.operations, *operations))
 
 
@@ -113,7 +113,9 @@ def inflated(raw: bytes) -> bytes:
     return sealed(body_of(raw))
 
 
-def columns_of(operations: Sequence[Operation], actors: tuple[str, ...], inserts: bool) -> Iterable[tuple[int, bytes]]:
+def columns_of(
+    operations: Sequence[ChangeOperation], actors: tuple[str, ...], inserts: bool
+) -> Iterable[tuple[int, bytes]]:
     index = {one: position for position, one in enumerate(actors)}
     values = [_value(op.value) for op in operations]
     replaced: list[OpId] = [one for op in operations for one in op.replaced]

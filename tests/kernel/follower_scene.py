@@ -21,7 +21,7 @@ from mnemesh_actors.consumers import feed_loop
 from mnemesh_actors.consumers import follower as follower_module
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.embedding.embedder import Embedder, EmbeddingPool
-from mnemesh_actors.generations.active_index import Serving, VectorSpace
+from mnemesh_actors.generations.active_index import IndexGeneration, Serving
 from mnemesh_actors.generations.generation_file import Generation
 from mnemesh_actors.index.episodes import Episode, Episodes, Place
 from mnemesh_actors.index.shard import IndexItem, ShardStatus
@@ -154,7 +154,7 @@ class Scene:
     def serving(self) -> Serving:
         """The parts with which operations over this scene search and embed."""
         return Serving(
-            VectorSpace(
+            IndexGeneration(
                 generation=Generation(fingerprint=GENERATION, name="fake", dimensions=WIDTH),
                 embedder=self.embedder,
                 follower=self.follower,

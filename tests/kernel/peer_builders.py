@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from ledger_builders import SPACE, START, Home
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_actors.ledger.peers.peer_log import SyncPage
 from mnemesh_actors.ledger.peers.put_aside import PutAside, Which
 from mnemesh_crdt.changes.chunk import read_head
@@ -131,7 +131,7 @@ def taken(
 ) -> TakenIn:
     """The outcome of a batch that `node` brings, with its own key and others."""
     known = {**node.keys, **(keys or {})}
-    batch = Incoming(peer=node.id, origin=node.origin, grant=grant, entries=entries, keys=known, **more)
+    batch = IncomingEntries(peer=node.id, origin=node.origin, grant=grant, entries=entries, keys=known, **more)
     return ledger.take_in(batch, NOW)
 
 
@@ -159,7 +159,7 @@ def hand_over(giver: Ledger, taker: Ledger, home: Home, size: int = 256, now: in
     after, done, results = taker.cursors(node).get(feed, 0), False, []
     while not done:
         page = giver.sync_page(after, ("*", "@owner"), taker.status().incarnation, size, limits.BATCH_BYTES_MAX)
-        batch = Incoming(
+        batch = IncomingEntries(
             peer=node, origin=feed, grant=replace(EVERYTHING, write=("*", "@owner")), entries=page.entries,
             feed=feed, last_seq=page.last_seq, keys=page.keys,
         )  # fmt: skip

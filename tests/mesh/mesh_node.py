@@ -22,7 +22,7 @@ from mnemesh_crdt.admission.ancestry import GENESIS
 from mnemesh_crdt.admission.erasure import begun_by, kind_of_erasure
 from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import CHANGE, ERASURES, Entry, Key, Refused, erase_hash, node_id_of, signing_bytes
-from mnemesh_crdt.changes.operations import DELETE, Operation, OpId, read_operations
+from mnemesh_crdt.changes.operations import DELETE, ChangeOperation, OpId, read_operations
 from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.digest import bucket_of
 from mnemesh_crdt.document.document import Edit, MemoryDocument
@@ -178,7 +178,7 @@ def _removed_elsewhere(raw: bytes) -> Iterable[str]:
     return [one.key for one in change.operations if one.object in homes]
 
 
-def _link_operations(changes: Iterable[bytes]) -> Iterator[tuple[OpId, Operation]]:
+def _link_operations(changes: Iterable[bytes]) -> Iterator[tuple[OpId, ChangeOperation]]:
     for raw in changes:
         change = read_operations(raw)
         for counter, operation in enumerate(change.operations, change.first):

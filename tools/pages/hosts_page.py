@@ -9,7 +9,7 @@ from typing import Final
 from tools.pages.markdown_table import table_text
 
 from mnemesh.hooks import context, events, gating, injection
-from mnemesh.hooks.installation.host_table import HOSTS, NAME, Part
+from mnemesh.hooks.installation.host_table import HOSTS, NAME, HostFile
 from mnemesh.hooks.installation.registration import installed
 from mnemesh.hooks.kept import captures, citations, notes, text_marks, transcript_tail
 from mnemesh.hooks.shim import TIMEOUT_S
@@ -198,12 +198,12 @@ def plugin_hooks() -> str:
     return text.replace(f"mcp__{NAME}__", events.TOOL_PREFIXES[1])
 
 
-def _place(part: Part) -> str:
+def _place(part: HostFile) -> str:
     files = " or ".join(f"`{part.user.folder}/{name}`" for name in part.user.names)
     return files + (f"; `{part.user.variable}` moves the folder" if part.user.variable else "")
 
 
-def _key(part: Part) -> str:
+def _key(part: HostFile) -> str:
     return f"{part.format} `{'.'.join(part.key)}`" if part.key else f"{part.format}, with `--instructions`"
 
 

@@ -72,7 +72,7 @@ Answer = TypeVar("Answer")
 Ask: TypeAlias = Callable[[Handle[Embed]], Coroutine[Any, Any, Answer]]
 
 
-class Asked(NamedTuple):
+class ModelText(NamedTuple):
     """A text as the model gets it. A question has a vector of its own kind."""
 
     text: str
@@ -171,12 +171,12 @@ class Embedder:
     pairs: str = PAIRS_OFF  # PAIRS_READY, PAIRS_OFF, or why no pairs of texts are read.
     pairs_fault: str = field(default="", init=False)  # Why the last reading of pairs failed, "" when it did not.
     questions: str = ""  # As in ModelInfo.
-    _cache: OrderedDict[Asked, Vector] = field(default_factory=OrderedDict, init=False)
+    _cache: OrderedDict[ModelText, Vector] = field(default_factory=OrderedDict, init=False)
     _cached_chars: int = field(default=0, init=False)
     _told_damaged: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        self._batcher: Batcher[Asked, Vector] = Batcher(
+        self._batcher: Batcher[ModelText, Vector] = Batcher(
             "embedder",
             self._run,
             BATCH_TEXTS_MAX,
@@ -193,7 +193,7 @@ class Embedder:
         """How many calls of texts to be stored can be under way at once."""
         return self.workers.size if self.workers.apart else max(1, self.workers.size - 1)
 
-    async def _run(self, asked: list[Asked]) -> list[Vector | Exception]:
+    async def _run(self, asked: list[ModelText]) -> list[Vector | Exception]:
         if self.yields_to is not None:
             await self.yields_to.idle(YIELDED_S)
         # Questions are the urgent items, and a call has urgent items alone or none.
@@ -202,7 +202,7 @@ class Embedder:
 
     def knows(self, question: str) -> bool:
         """Whether the vector of `question` is at hand."""
-        return Asked(self.prefixes.query + question, True) in self._cache
+        return ModelText(self.prefixes.query + question, True) in self._cache
 
     async def reads(self, question: str) -> bool:
         """Whether the model knows any word of `question`; else its vector says nothing of it. The model is asked only
@@ -232,7 +232,7 @@ class Embedder:
 
     async def embed_one(self, question: str) -> Vector:
         """The unit vector of `question`, shape (dimensions,), ahead of whatever `embed` was asked for."""
-        asked = Asked(self.prefixes.query + question, True)
+        asked = ModelText(self.prefixes.query + question, True)
         if (known := self._cache.get(asked)) is not None:
             self._cache.move_to_end(asked)
             return known
@@ -242,7 +242,7 @@ class Embedder:
 
     async def embed(self, passages: Sequence[str]) -> list[Vector]:
         """The unit vectors of `passages`, texts that are searched, in order. Raises what the worker raised, for all."""
-        texts = [Asked(self.prefixes.passage + passage, False) for passage in passages]
+        texts = [ModelText(self.prefixes.passage + passage, False) for passage in passages]
         # The cache may drop these texts while the others are made.
         vectors = {text: self._cache[text] for text in texts if text in self._cache}
         missing = [text for text in dict.fromkeys(texts) if text not in vectors]
@@ -287,7 +287,7 @@ class Embedder:
         self._cache.clear()
         self._cached_chars = 0
 
-    def _keep(self, asked: Asked, vector: Vector) -> None:
+    def _keep(self, asked: ModelText, vector: Vector) -> None:
         if len(asked.text) > CACHED_TEXT_CHARS_MAX:
             return
         if asked not in self._cache:

@@ -23,7 +23,7 @@ from mnemesh_memory.values.model_status import ModelStatus
 
 
 @dataclass(eq=False, kw_only=True)
-class VectorSpace:
+class IndexGeneration:
     """A model and the index with its vectors.
 
     `shard` is the actor of the index. `source` says where the model was found, `backend` the kind of index.
@@ -39,7 +39,7 @@ class VectorSpace:
     _left: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     @contextmanager
-    def held(self) -> Iterator[VectorSpace]:
+    def held(self) -> Iterator[IndexGeneration]:
         """It stays while somebody is inside."""
         self._users += 1
         try:
@@ -55,7 +55,7 @@ class VectorSpace:
             await self._left.wait()
 
 
-def model_status(generation: Generation, space: VectorSpace | None) -> ModelStatus:
+def model_status(generation: Generation, space: IndexGeneration | None) -> ModelStatus:
     """The model of a generation, whose `space` may not be open yet."""
     prefixes = space.embedder.prefixes if space else NO_PREFIXES
     return ModelStatus(
@@ -74,12 +74,12 @@ def model_status(generation: Generation, space: VectorSpace | None) -> ModelStat
 class Serving:
     """The space for searching and embedding now. Tells both spaces how far the ledger is."""
 
-    def __init__(self, current: VectorSpace) -> None:
+    def __init__(self, current: IndexGeneration) -> None:
         self.current = current
-        self.next: VectorSpace | None = None
+        self.next: IndexGeneration | None = None
         self.unreached: Callable[[], str] = lambda: ""  # why an index on disk may still hold what was erased
 
-    def switch(self) -> VectorSpace:
+    def switch(self) -> IndexGeneration:
         """The next space answers from now on; the one that did."""
         assert self.next is not None
         left, self.current, self.next = self.current, self.next, None

@@ -23,7 +23,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ModelChoice:
     """A model as asked for: a folder (`/...`, `~...`), a name, or "" for the node's own choice."""
 
     model: str = ""
@@ -45,12 +45,12 @@ class Choice:
         return replace(common, model_dir=folder, name="" if folder else self.model, precision=self.precision)
 
 
-def choice_of(config: ModelConfig) -> Choice:
+def choice_of(config: ModelConfig) -> ModelChoice:
     """The choice in the settings."""
     folder = config.model_dir
     if folder and not folder.startswith("~"):
         folder = str(Path(folder).absolute())
-    return Choice(folder or config.name, config.precision)
+    return ModelChoice(folder or config.name, config.precision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class Generation:
     slot: str = ""
 
     @classmethod
-    def of(cls, model: ModelInfo, choice: Choice, slot: str) -> Generation:
+    def of(cls, model: ModelInfo, choice: ModelChoice, slot: str) -> Generation:
         """The space of a loaded model."""
         return cls(
             fingerprint=model.generation,
@@ -78,9 +78,9 @@ class Generation:
         )
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> ModelChoice:
         """How its model is asked for."""
-        return Choice(self.model, self.precision)
+        return ModelChoice(self.model, self.precision)
 
     @property
     def suffix(self) -> str:

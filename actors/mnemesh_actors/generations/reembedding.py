@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 import structlog
 
 from mnemesh_actors.embedding.embedder import EmbeddingPool
-from mnemesh_actors.generations.active_index import Serving, VectorSpace, model_status
-from mnemesh_actors.generations.generation_file import Choice, Generation, GenerationFile, Generations
+from mnemesh_actors.generations.active_index import IndexGeneration, Serving, model_status
+from mnemesh_actors.generations.generation_file import Generation, GenerationFile, Generations, ModelChoice
 from mnemesh_actors.generations.space_factory import Workshop
 from mnemesh_actors.ledger.store.vectors import FIRST, Key
 from mnemesh_actors.models.embedding_model import PRECISIONS, ModelInfo
@@ -53,7 +53,7 @@ class Reembedding:
     _making: asyncio.Task[None] | None = field(default=None, init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set, init=False)
     _fault: str = field(default="", init=False)
-    _left: VectorSpace | None = field(default=None, init=False)  # the former one, until removed
+    _left: IndexGeneration | None = field(default=None, init=False)  # the former one, until removed
 
     def __post_init__(self) -> None:
         self.serving.unreached = self._unreached
@@ -64,7 +64,7 @@ class Reembedding:
             self._making = self._spawn(self._make(self.state.next, None), "reembed")
         self._spawn(self._clean(), "reembed-clean")
 
-    async def begin(self, choice: Choice) -> ReembedStatus:
+    async def begin(self, choice: ModelChoice) -> ReembedStatus:
         """Begin to embed everything with that model, or go on after a fault; when it answers already, nothing is done.
         Raises InvalidArgument, Unavailable (no such model), FailedPrecondition (another one is being made)."""
         _check(choice)
@@ -83,7 +83,7 @@ class Reembedding:
                 self._making = self._spawn(self._make(making, None), "reembed")
             return self.status()
 
-    async def _begin(self, choice: Choice) -> None:
+    async def _begin(self, choice: ModelChoice) -> None:
         slot = self.entropy(SLOT_BYTES).hex()
         embedders = await self.workshop.embedders(choice, f"-{slot}")
         try:
@@ -165,11 +165,11 @@ class Reembedding:
         log.info("reembed_done", name=generation.name, generation=generation.fingerprint, seq=now.follower.applied)
         self._spawn(self._leave(left), "reembed-leave")
 
-    async def _opened(self, generation: Generation, embedders: EmbeddingPool | None) -> VectorSpace:
+    async def _opened(self, generation: Generation, embedders: EmbeddingPool | None) -> IndexGeneration:
         """The space, following the ledger. Raises the errors of its model and its index; no actor is left then."""
         if embedders is None:
             embedders = await self.workshop.embedders(generation.choice, generation.suffix)
-        space: VectorSpace | None = None
+        space: IndexGeneration | None = None
         try:
             model = await _load(embedders, generation.choice)
             if model.generation != generation.fingerprint:
@@ -189,7 +189,7 @@ class Reembedding:
             raise
         return space
 
-    async def _catch_up(self, space: VectorSpace) -> None:
+    async def _catch_up(self, space: IndexGeneration) -> None:
         """Return once the next space holds as much as the present one, and the file says so. Nothing else runs from
         then until the caller has changed over."""
         while space.follower.applied < self.serving.goal:
@@ -198,7 +198,7 @@ class Reembedding:
 
     # ---- removing ---------------------------------------------------------------------------------------------
 
-    async def _leave(self, space: VectorSpace) -> None:
+    async def _leave(self, space: IndexGeneration) -> None:
         """Let operations with the old space end, then remove it."""
         self._left = space
         async with self._cleaning:
@@ -211,7 +211,7 @@ class Reembedding:
         self._left = None
         await self._clean()
 
-    async def _end(self, space: VectorSpace) -> None:
+    async def _end(self, space: IndexGeneration) -> None:
         await space.follower.close()
         try:
             await self.workshop.end(space)
@@ -262,7 +262,7 @@ class Reembedding:
             log.error("reembed_ended", task=task.get_name(), exc_info=error)
 
 
-async def _load(embedders: EmbeddingPool, choice: Choice) -> ModelInfo:
+async def _load(embedders: EmbeddingPool, choice: ModelChoice) -> ModelInfo:
     """The workers' model, loaded. A fault of its folder is a fault of the field `model` here."""
     try:
         model = await embedders.load()
@@ -273,7 +273,7 @@ async def _load(embedders: EmbeddingPool, choice: Choice) -> ModelInfo:
     return model
 
 
-async def _reached(space: VectorSpace, seq: int) -> None:
+async def _reached(space: IndexGeneration, seq: int) -> None:
     """Return once the index has taken in the log up to `seq`, or after a while."""
     try:
         await space.follower.wait_for(seq)
@@ -281,7 +281,7 @@ async def _reached(space: VectorSpace, seq: int) -> None:
         await asyncio.sleep(PAUSE_S)
 
 
-def _check(choice: Choice) -> None:
+def _check(choice: ModelChoice) -> None:
     if choice.precision not in PRECISIONS:
         raise InvalidArgument("precision", choice.precision, f"one of {', '.join(PRECISIONS)}")
     if len(choice.model) > MODEL_CHARS_MAX or not choice.model.isprintable():

@@ -10,8 +10,8 @@ from mnemesh_actors.actor_table import EMBEDDER, SHARD
 from mnemesh_actors.consumers.consumer_table import INDEX, NEXT_INDEX
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.embedding.embedder import Embedder, EmbeddingPool
-from mnemesh_actors.generations.active_index import VectorSpace
-from mnemesh_actors.generations.generation_file import Choice, Generation
+from mnemesh_actors.generations.active_index import IndexGeneration
+from mnemesh_actors.generations.generation_file import Generation, ModelChoice
 from mnemesh_actors.index.shard_config import MACHINE, ServerConfig, ShardConfig
 from mnemesh_actors.ledger.replica_ledger import DEFAULT_ROOT
 from mnemesh_actors.models.embedding_model import ModelConfig, ModelInfo
@@ -41,7 +41,7 @@ class Workshop:
     server: ServerConfig | None = None
     write_timeout_s: float = limits.WRITE_TIMEOUT_S
 
-    async def embedders(self, choice: Choice, suffix: str) -> EmbeddingPool:
+    async def embedders(self, choice: ModelChoice, suffix: str) -> EmbeddingPool:
         """The workers for that model, which is not loaded yet."""
         return await spawn_embedders(self.runtime, choice.config(self.model), self.embeds_at, suffix)
 
@@ -55,9 +55,9 @@ class Workshop:
         generation: Generation,
         model: ModelInfo,
         embedders: EmbeddingPool,
-        beside: VectorSpace | None = None,
+        beside: IndexGeneration | None = None,
         shard: Handle[IndexPort] | None = None,
-    ) -> VectorSpace:
+    ) -> IndexGeneration:
         """The space of that model; `shard` is its index when already open. `beside` is the one that answers
         meanwhile."""
         shard = shard or await self.shard(generation)
@@ -86,7 +86,7 @@ class Workshop:
             row.page_entries,
             partial(self.runtime.answers, shard) if apart else None,
         )
-        return VectorSpace(
+        return IndexGeneration(
             generation=generation,
             embedder=embedder,
             follower=follower,
@@ -95,7 +95,7 @@ class Workshop:
             backend=self._config(generation, "").shown,
         )
 
-    async def end(self, space: VectorSpace) -> None:
+    async def end(self, space: IndexGeneration) -> None:
         """Remove the index of a space that nothing uses any more, and end its actors."""
         try:
             await space.shard.remove()

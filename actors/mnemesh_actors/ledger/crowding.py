@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mnemesh_crdt.admission.budget import heaviest, may_be_too_much, weigh, within
-from mnemesh_crdt.document.document import Change, Edit, MemoryDocument
+from mnemesh_crdt.document.document import AutomergeChange, Edit, MemoryDocument
 from mnemesh_crdt.document.revisions import materialise
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition
@@ -20,8 +20,8 @@ def is_crowded(document: MemoryDocument) -> bool:
 
 
 def written(
-    document: MemoryDocument, log: dict[str, bytes], edit: Edit, actor: bytes, change: Change
-) -> tuple[MemoryDocument, Change]:
+    document: MemoryDocument, log: dict[str, bytes], edit: Edit, actor: bytes, change: AutomergeChange
+) -> tuple[MemoryDocument, AutomergeChange]:
     """The change of `edit`, and the document of `log` with that change, as everybody reads the two. `change` is the
     edit on everything that is read now. When that change would not be read, the edit is made on less. Raises
     FailedPrecondition when no such change would be read, or only in place of an earlier change of its writer."""
@@ -37,7 +37,7 @@ def written(
     raise _no_room(document.id)
 
 
-def _read_with(document: MemoryDocument, log: dict[str, bytes], change: Change) -> MemoryDocument | None:
+def _read_with(document: MemoryDocument, log: dict[str, bytes], change: AutomergeChange) -> MemoryDocument | None:
     changes, unread = within(document.id, document.space, log | {change.hash: change.raw})
     return MemoryDocument(document.id, document.space, changes, unread) if change.raw in changes else None
 

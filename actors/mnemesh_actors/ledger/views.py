@@ -31,7 +31,7 @@ QUICK: Final[Mapping[str, Callable[..., bool]]] = {
 }
 
 
-class Changed(NamedTuple):
+class ChangedIds(NamedTuple):
     """Ids of memories changed since, in the order to read them. Also ids of further matches beyond the limit, and
     whether more were changed than are listed."""
 
@@ -116,13 +116,13 @@ class Views(Histories):
             return None
 
     @reading
-    def changed(self, query: ListQuery, at: int, matched: Sequence[str]) -> Changed:
+    def changed(self, query: ListQuery, at: int, matched: Sequence[str]) -> ChangedIds:
         """Memories changed after `at` (ms): the last changed ones under `query`, up to its limit, and the first of the
         others in `matched`, up to the same limit."""
         ids = reads.changed(self._db, query, at)
         newest, late = ids[: query.limit], reads.changed_of(self._db, matched, at).difference(ids[: query.limit])
         rest = [id_ for id_ in matched if id_ in late]
-        return Changed([*newest, *rest[: query.limit]], rest[query.limit :], len(ids) > query.limit)
+        return ChangedIds([*newest, *rest[: query.limit]], rest[query.limit :], len(ids) > query.limit)
 
     @reading
     def reworded(

@@ -19,7 +19,7 @@ from mnemesh_actors.consumers.judge_parts import JudgeParts
 from mnemesh_actors.embedding.embedder import EmbeddingPool
 from mnemesh_actors.files.project_files import ProjectFiles
 from mnemesh_actors.generations.active_index import Serving
-from mnemesh_actors.generations.generation_file import Choice, Generation, GenerationFile, Generations, choice_of
+from mnemesh_actors.generations.generation_file import Generation, GenerationFile, Generations, ModelChoice, choice_of
 from mnemesh_actors.generations.reembedding import Reembedding
 from mnemesh_actors.generations.space_factory import Workshop, spawn_embedders
 from mnemesh_actors.index.shard_config import ServerConfig
@@ -189,7 +189,7 @@ async def _opened(follower: IndexFollower, head: int, *, patient: bool) -> None:
 
 
 async def _model_and_index(
-    embedders: EmbeddingPool, choice: Choice, known: Generations | None, file: GenerationFile, workshop: Workshop
+    embedders: EmbeddingPool, choice: ModelChoice, known: Generations | None, file: GenerationFile, workshop: Workshop
 ) -> tuple[tuple[ModelInfo, Generations], Handle[IndexPort] | None]:
     """The result of `_loaded`, and the index of that generation, opened while the model was loaded; None for an index
     that does not exist yet."""
@@ -216,7 +216,7 @@ async def _index_ahead(workshop: Workshop, known: Generations) -> Handle[IndexPo
 
 
 async def _loaded(
-    embedders: EmbeddingPool, choice: Choice, known: Generations | None, file: GenerationFile
+    embedders: EmbeddingPool, choice: ModelChoice, known: Generations | None, file: GenerationFile
 ) -> tuple[ModelInfo, Generations]:
     """The model, and the state that it gives. Raises FailedPrecondition for another model than the memories are
     embedded with. A node that finds its model by itself makes the index anew instead."""
@@ -249,7 +249,7 @@ async def _loaded(
 def _say_unheard(config: ModelConfig, state: Generations, notice: Notices) -> None:
     """Say that the settings name another model than the present one."""
     wanted, used = choice_of(config), state.active.choice
-    if wanted in (Choice(), used, state.next and state.next.choice):
+    if wanted in (ModelChoice(), used, state.next and state.next.choice):
         return
     how = f"--model {wanted.model or MODEL_NAME} --precision {wanted.precision}"
     notice(

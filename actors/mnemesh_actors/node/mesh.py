@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from mnemesh_actors.consumers.consumer import ConsumerSet
 from mnemesh_actors.generations.active_index import model_status
-from mnemesh_actors.generations.generation_file import Choice
+from mnemesh_actors.generations.generation_file import ModelChoice
 from mnemesh_actors.generations.reembedding import Reembedding
 from mnemesh_actors.knowledge.access_store import AccessStore
 from mnemesh_actors.knowledge.graph_operations import Graphing
@@ -30,8 +30,8 @@ from mnemesh_actors.recall.novelty_filling import NoveltyFilling
 from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.recall.related import related
 from mnemesh_actors.recall.space_maps import SpaceMaps
-from mnemesh_actors.remember.history_operations import Histories
-from mnemesh_actors.remember.link_operations import Linking
+from mnemesh_actors.remember.history_operations import HistoryOperations
+from mnemesh_actors.remember.link_operations import LinkOperations
 from mnemesh_actors.remember.project_seeding import ProjectSeeding
 from mnemesh_actors.remember.removal import Removing
 from mnemesh_actors.remember.rule_operations import Ruling
@@ -101,10 +101,10 @@ class Mesh:
         self._runtime, self._node_id = runtime, node_id
         self._reembedding, self._notices = reembedding, notices
         self._writing = writing = Writing(parts)
-        self._linking = linking = Linking(parts, writing)
+        self._linking = linking = LinkOperations(parts, writing)
         self._recalling = Recalling(parts, linking.attached)
         self._filling = NoveltyFilling(parts)
-        self._histories = histories = Histories(parts, writing)
+        self._histories = histories = HistoryOperations(parts, writing)
         self._triggering = triggering = Triggering(parts, writing)
         watching, hygiene = Watching(parts, node_id, seal), Hygiene(parts)
         removing = Removing(parts, writing, hygiene.hygiene)
@@ -175,7 +175,7 @@ class Mesh:
         return done, old
 
     async def blame(self, caller: Caller, key: str, revision: str = "") -> Blame:
-        """The author of each part of a memory; see Histories.blame."""
+        """The author of each part of a memory; see HistoryOperations.blame."""
         blame = await self._histories.blame(caller, key, revision)
         ends = {part.field: part.field.rpartition(":")[2] for part in blame.fields if part.field.startswith("links.")}
         unseen = await hidden(self._parts, caller, ends.values())
@@ -357,7 +357,7 @@ class Mesh:
             await self._reembedding.cancel()
         elif model or precision:
             used = self._reembedding.state.active.choice
-            await self._reembedding.begin(Choice(model or used.model, precision or "fp32"))
+            await self._reembedding.begin(ModelChoice(model or used.model, precision or "fp32"))
         return await self.status()
 
     def ledger_copy(self) -> AbstractAsyncContextManager[LedgerCopy]:

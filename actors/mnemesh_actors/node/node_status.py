@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mnemesh_actors.consumers.consumer import status_of
 from mnemesh_actors.consumers.consumer_table import INDEX, NEXT_INDEX
-from mnemesh_actors.generations.active_index import Serving, VectorSpace
+from mnemesh_actors.generations.active_index import IndexGeneration, Serving
 from mnemesh_actors.index.shard import ShardStatus
 from mnemesh_actors.recall.search_calls import LAG_TOLERATED_ENTRIES
 from mnemesh_memory.values.errors import MnemeshError
@@ -14,7 +14,7 @@ from mnemesh_memory.values.model import IndexStatus
 from mnemesh_memory.values.model_status import ConsumerStatus
 
 
-async def index_status(space: VectorSpace) -> IndexStatus:
+async def index_status(space: IndexGeneration) -> IndexStatus:
     """The index that answers."""
     follower = space.follower
     behind = follower.catching_up or follower.lag > LAG_TOLERATED_ENTRIES

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Final
 
 from mnemesh_actors.ledger.integrity import salvage_reader
-from mnemesh_actors.ledger.integrity.salvage_reader import Row, Unread, Wreck
+from mnemesh_actors.ledger.integrity.salvage_reader import Row, UnreadEntry, Wreck
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_actors.ledger.store import schema
 from mnemesh_actors.replication.replica_streams import ALL
 from mnemesh_actors.storage.data_directory import load_key
@@ -71,7 +71,7 @@ def salvage(source: Path, target: Path, key_file: Path, node_id: str, now: int) 
             sound = _sound(old, keys, lost)
             while group := list(islice(sound, limits.BATCH_ITEMS_MAX)):
                 entries = tuple(row.entry for row in group)
-                ledger.take_in(Incoming(peer=node_id, origin="", grant=ALL, entries=entries, keys=keys), now)
+                ledger.take_in(IncomingEntries(peer=node_id, origin="", grant=ALL, entries=entries, keys=keys), now)
                 rows += [(row.seq, row.entry.hash, row.entry.doc, row.origin, row.received) for row in group]
         beside = {table: old.rows(table, *read) for table, read in BESIDE.items()}
     with closing(schema.connect(target)) as db:
@@ -94,7 +94,7 @@ def salvage(source: Path, target: Path, key_file: Path, node_id: str, now: int) 
 def _sound(old: Wreck, keys: Mapping[str, bytes], lost: list[Lost]) -> Iterator[Row]:
     """The entries whose bytes are as written; the reasons for the others go to `lost`."""
     for row in old.entries():
-        if isinstance(row, Unread):
+        if isinstance(row, UnreadEntry):
             lost.append(Lost(seq=row.seq, doc=row.doc, why=row.why))
             continue
         if key := keys.get(row.entry.node):

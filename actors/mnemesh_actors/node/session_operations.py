@@ -15,13 +15,13 @@ from mnemesh_actors.memory_lookup import find_many, granted
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.remember.deadlines import answered, find
-from mnemesh_actors.remember.link_operations import Linking
+from mnemesh_actors.remember.link_operations import LinkOperations
 from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_actors.rows.display import displayed
 from mnemesh_memory.policy import standing as precedence
 from mnemesh_memory.policy.sessions import checkpoints, requirements, session_context, session_runs
-from mnemesh_memory.policy.sessions.checkpoints import Checkpoint, Standing
+from mnemesh_memory.policy.sessions.checkpoints import Checkpoint, WorkState
 from mnemesh_memory.policy.sessions.requirements import Requirement
 from mnemesh_memory.policy.sessions.session_context import (
     ANSWERS,
@@ -81,7 +81,7 @@ class Sessions:
     async def checkpoint(
         self,
         caller: Caller,
-        standing: Standing,
+        standing: WorkState,
         *,
         session: str = "",
         space: str = "",
@@ -243,7 +243,7 @@ FOLLOWS: Final = "depends-on"
 class SessionRecords:
     """`writing` stores the memories, `linking` leads from a record to its prompt."""
 
-    def __init__(self, parts: NodePorts, writing: Writing, linking: Linking) -> None:
+    def __init__(self, parts: NodePorts, writing: Writing, linking: LinkOperations) -> None:
         self._parts = parts
         self._writing = writing
         self._linking = linking

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.recall.results import Found, end_of_equals, redirected, with_ratings
+from mnemesh_actors.recall.results import FoundMemory, end_of_equals, redirected, with_ratings
 from mnemesh_actors.rows.row_source import RowSource
 from mnemesh_memory.policy import trust
 from mnemesh_memory.policy.dynamics.heat import heat_of
@@ -88,7 +88,7 @@ class Choice:
         self._rows = rows
         self._world_time = WorldTime(query, rows)
 
-    async def pick(self, query: Query, fused: Sequence[Fused]) -> tuple[list[Found], list[Found], int]:
+    async def pick(self, query: Query, fused: Sequence[Fused]) -> tuple[list[FoundMemory], list[FoundMemory], int]:
         """Enough memories to show, best first, whatever `min_score` says of them; the best of these; and the number of
         candidates that gave way to a successor.
 
@@ -97,8 +97,8 @@ class Choice:
         by_relevance = query.sort == "relevance"
         step = query.limit + READ_MARGIN if by_relevance else len(fused)
         shown: set[str] = set()
-        kept: list[Found] = []
-        best: list[Found] = []
+        kept: list[FoundMemory] = []
+        best: list[FoundMemory] = []
         matches: list[float] = []
         at = old = 0
         end = step
@@ -120,7 +120,7 @@ class Choice:
             at, end = end, end_of_equals(fused, end, matches[query.limit - 1]) if enough else end + step
         return kept, best, old
 
-    async def passing(self, query: Query, candidates: Sequence[Found]) -> list[Found]:
+    async def passing(self, query: Query, candidates: Sequence[FoundMemory]) -> list[FoundMemory]:
         """The candidates that pass all filters but `min_score`. The ledger judges last, also after the index."""
         kept = [item for item in candidates if passes(query, item.memory)]
         standing = await self._world_time.passing([item.memory for item in kept])
@@ -149,10 +149,10 @@ class Choice:
         fused: Sequence[Fused],
         shown: set[str],
         standing: set[str],
-    ) -> list[Found]:
+    ) -> list[FoundMemory]:
         """The results of `pairs`, a part of the candidates. A superseded memory gives way to its successor, unless its
         id is in `standing`."""
         if query.include_superseded:
-            return [Found(memory, fit) for fit, memory in pairs]
+            return [FoundMemory(memory, fit) for fit, memory in pairs]
         old = [memory for _, memory in pairs if memory.state == "superseded" and memory.id not in standing]
         return redirected(pairs, await self._world_time.instead(old), fused, shown, standing)

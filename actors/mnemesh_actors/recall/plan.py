@@ -105,7 +105,7 @@ _PAST: Final = re.compile(r"\b(?:did|was|were|had|used)\b", re.IGNORECASE)
 Answers = Mapping[Role, Recalled]
 
 
-class Step(NamedTuple):
+class SearchStep(NamedTuple):
     """A search, and its role in the answer."""
 
     role: Role
@@ -129,7 +129,7 @@ class InTime(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RecallPlan:
     """A question and the reading of its words of time."""
 
     query: Query
@@ -138,7 +138,7 @@ class Plan:
     rules: Sequence[Rule]
     own: Query  # The reader's own, without the rules.
 
-    def kept_back(self) -> Plan | None:
+    def kept_back(self) -> RecallPlan | None:
         """The plan for the matches that the rules or the archive may keep back; None when neither does."""
         if self.own.include_archive and all(rule.weight is not None for rule in self.rules):
             return None
@@ -181,42 +181,42 @@ class Plan:
         return InTime(asked, window, kind)
 
 
-def plan_of(own: Query, now: int, zone: tzinfo, rules: Sequence[Rule] = ()) -> Plan:
+def plan_of(own: Query, now: int, zone: tzinfo, rules: Sequence[Rule] = ()) -> RecallPlan:
     """The plan for a reader's question that is asked at `now` (ms). Words of time are meant in `zone`."""
     moment = now if own.as_of is None else own.as_of
     words = None if own.time_words == "off" else read(own.text, moment, zone)
-    return Plan(narrowed(own, rules), words, zone, rules, own)
+    return RecallPlan(narrowed(own, rules), words, zone, rules, own)
 
 
-def steps(plan: Plan, answers: Answers) -> Iterator[Step]:
+def steps(plan: RecallPlan, answers: Answers) -> Iterator[SearchStep]:
     """The searches of a plan. `answers` holds by role the answer of each step before the next step is taken."""
     query, words = plan.query, plan.words
     if words is not None and words.event is not None:
         about = Query(text=words.event.text, spaces=query.spaces, limit=1, as_of=query.as_of)
-        yield Step(Role.EVENT, narrowed(about, plan.rules))
+        yield SearchStep(Role.EVENT, narrowed(about, plan.rules))
     plan = replace(plan, query=replace(plan.query, asked_at=plan.asked_at(event_of(answers))))
     query, asked = plan.query, plan.in_time(event_of(answers))
-    yield Step(Role.MAIN, asked.query)
+    yield SearchStep(Role.MAIN, asked.query)
     if (window := asked.window) is None:
         return
     only = window._replace(only=True)
     if not asked.inside(answers[Role.MAIN]):
-        yield Step(Role.INSIDE, replace(asked.query, window=only, limit=1, sort="relevance", token_budget=None))
+        yield SearchStep(Role.INSIDE, replace(asked.query, window=only, limit=1, sort="relevance", token_budget=None))
     if Role.INSIDE in answers and not answers[Role.INSIDE].results:
         if query.time_words == "prefer":
             # With other words another memory may match well enough.
-            yield Step(Role.EVERYWHERE, query)
+            yield SearchStep(Role.EVERYWHERE, query)
     elif answers[Role.MAIN].abstain and not window.only:
         # Time alone makes no answer: the question has one only when the search without the raise finds one.
-        yield Step(Role.PLAIN, replace(query, about=asked.query.about))
+        yield SearchStep(Role.PLAIN, replace(query, about=asked.query.about))
     if asked.kind:
         listing = replace(query, text="", kinds=(asked.kind,), min_score=0.0, window=only)
-        yield Step(Role.KIND, listing)
-        shown = Step(Role.EVERYWHERE, query) if Role.EVERYWHERE in answers else Step(Role.MAIN, asked.query)
+        yield SearchStep(Role.KIND, listing)
+        shown = SearchStep(Role.EVERYWHERE, query) if Role.EVERYWHERE in answers else SearchStep(Role.MAIN, asked.query)
         if answers[Role.KIND].results and answers[Role.KIND].truncated_by_budget:
-            yield Step(Role.WHOLE_KIND, replace(listing, token_budget=None))
+            yield SearchStep(Role.WHOLE_KIND, replace(listing, token_budget=None))
         if answers[Role.KIND].results and answers[shown.role].truncated_by_budget:
-            yield Step(Role.WHOLE_ANSWER, replace(shown.query, token_budget=None))
+            yield SearchStep(Role.WHOLE_ANSWER, replace(shown.query, token_budget=None))
 
 
 def event_of(answers: Answers) -> Memory | None:
@@ -225,7 +225,7 @@ def event_of(answers: Answers) -> Memory | None:
     return None if answer is None or answer.abstain else answer.results[0].memory
 
 
-def answer_of(plan: Plan, answers: Answers) -> Recalled:
+def answer_of(plan: RecallPlan, answers: Answers) -> Recalled:
     """The answer to the question of a plan. `answers` holds by role the answer to each of its steps."""
     words, event = plan.words, event_of(answers)
     if words is None:

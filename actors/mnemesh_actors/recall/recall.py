@@ -15,7 +15,7 @@ from typing import TypeAlias
 import structlog
 
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.recall.plan import Plan, Role, answer_of, plan_of, steps
+from mnemesh_actors.recall.plan import RecallPlan, Role, answer_of, plan_of, steps
 from mnemesh_actors.recall.retrieval import Ends, Retrieval, optional_weights
 from mnemesh_actors.recall.search_calls import SEARCHES_A_CALL_MAX, IndexCalls, weights_of
 from mnemesh_actors.runtime.tasks import begin_beside
@@ -41,7 +41,7 @@ log = structlog.get_logger("mnemesh.recall")
 
 
 class Recalling:
-    """The operation recall. `attached` adds what belongs with each result; see Linking.attached."""
+    """The operation recall. `attached` adds what belongs with each result; see LinkOperations.attached."""
 
     def __init__(self, parts: NodePorts, attached: Attach) -> None:
         self._parts = parts
@@ -94,13 +94,13 @@ class Recalling:
             answers.append(outcome)
         return answers
 
-    async def _answer(self, plan: Plan, ends: Ends) -> Recalled:
+    async def _answer(self, plan: RecallPlan, ends: Ends) -> Recalled:
         answers: dict[Role, Recalled] = {}
         for step in steps(plan, answers):
             answers[step.role] = await Retrieval(self._parts, self._index, step.query, ends).answer()
         return answer_of(plan, answers)
 
-    async def _reasons(self, plan: Plan, answer: Recalled, ends: Ends) -> tuple[str, ...]:
+    async def _reasons(self, plan: RecallPlan, answer: Recalled, ends: Ends) -> tuple[str, ...]:
         """Why the answer of a plan is empty."""
         if reasons := await empty_by_filters(self._parts, plan.own, answer, plan.zone):
             return reasons

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from mnemesh_actors.embedding.embedder import Vector
-from mnemesh_actors.generations.active_index import VectorSpace
+from mnemesh_actors.generations.active_index import IndexGeneration
 from mnemesh_actors.memory_lookup import find_many, granted
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_memory.access import grants
@@ -47,7 +47,9 @@ async def related(
         return await _around(parts, space, caller, middle, limit)
 
 
-async def _around(parts: NodePorts, space: VectorSpace, caller: Caller, middle: Memory, limit: int) -> Neighbourhood:
+async def _around(
+    parts: NodePorts, space: IndexGeneration, caller: Caller, middle: Memory, limit: int
+) -> Neighbourhood:
     """`related` by the vectors of one space."""
     reasons: dict[str, list[str]] = {}
     ends = await parts.ledger.linked([middle.id], grants.readable(caller))
@@ -100,7 +102,7 @@ def with_some(nearby: Sequence[Nearby], wanted: Collection[str], limit: int) -> 
 
 
 async def _nearest(
-    space: VectorSpace, middle: Memory, own: list[Vector], number: int
+    space: IndexGeneration, middle: Memory, own: list[Vector], number: int
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """Cosines of the nearest memories of its space that are worth a look, and why there are none."""
     if not own:

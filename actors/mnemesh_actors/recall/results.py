@@ -24,7 +24,7 @@ from mnemesh_memory.ranking.coverage import share, terms
 from mnemesh_memory.ranking.explanation import Explainer, estimate_of
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.fusion import scores_of
-from mnemesh_memory.ranking.relevance import NO_EVIDENCE, NOTHING_AROUND, Evidence, Surroundings, relevances
+from mnemesh_memory.ranking.relevance import NO_EVIDENCE, NOTHING_AROUND, ResultEvidence, Surroundings, relevances
 from mnemesh_memory.ranking.scores import liking, rated
 from mnemesh_memory.ranking.session_coherence import coherence, told
 from mnemesh_memory.text.text import estimate_tokens, marks, snippet
@@ -46,13 +46,13 @@ NEWER: Final = "newer"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundMemory:
     """A memory to show, with the candidate behind it: the memory itself, or `origin`, its predecessor."""
 
     memory: Memory
     fused: Fused
     origin: Memory | None = None
-    evidence: Evidence = NO_EVIDENCE  # Of the final score.
+    evidence: ResultEvidence = NO_EVIDENCE  # Of the final score.
 
     @property
     def redirected_from(self) -> str:
@@ -71,16 +71,16 @@ class Found:
         """The ratings of a memory as a match, 0 for none."""
         return liking(self.memory.useful, self.memory.not_useful) if self.fused.score else 0.0
 
-    def scored(self, score: float, evidence: Evidence) -> Found:
+    def scored(self, score: float, evidence: ResultEvidence) -> FoundMemory:
         """With its final score, made of `evidence`; the change is a part of its own."""
         more = {**self.fused.more, RELEVANCE: score - self.fused.score}
-        return Found(self.memory, self.fused._replace(score=score, more=more), self.origin, evidence)
+        return FoundMemory(self.memory, self.fused._replace(score=score, more=more), self.origin, evidence)
 
 
 class Matches(NamedTuple):
     """The outcome of a search."""
 
-    found: Sequence[Found]  # In the asked order.
+    found: Sequence[FoundMemory]  # In the asked order.
     coverage: float
     answered: float  # The probability that an answer is here, with what `min_score` leaves out.
     degraded: tuple[str, ...]
@@ -93,13 +93,13 @@ def redirected(
     fused: Sequence[Fused],
     shown: set[str],
     still: Collection[str] = (),
-) -> list[Found]:
+) -> list[FoundMemory]:
     """The results of a part of the candidates, best first, each once at its best place. A superseded memory gives way
     to the last of its successors in `ends`, at the better place of the two. A memory whose id is in `still` stays as it
     is. `fused` are all candidates; `shown` the ids already in the answer, to which the new ids are added."""
     successors = {memory.id for memory in ends.values()}
     own = scores_of(fused, successors) if ends else {}
-    candidates: list[Found] = []
+    candidates: list[FoundMemory] = []
     for fit, matching in pairs:
         replaced = matching.state == "superseded" and matching.id not in still
         memory = ends.get(matching.id) if replaced else matching
@@ -108,28 +108,30 @@ def redirected(
         if replaced and own.get(memory.id, -1.0) >= fit.score:
             continue  # it comes by itself
         shown.add(memory.id)
-        candidates.append(Found(memory, fit, matching if replaced else None))
+        candidates.append(FoundMemory(memory, fit, matching if replaced else None))
     return candidates
 
 
-def with_ratings(candidates: Iterable[Found]) -> list[Found]:
+def with_ratings(candidates: Iterable[FoundMemory]) -> list[FoundMemory]:
     """The candidates with what their ratings add. Fusion and second look have set the order before."""
     scores = ((item, rated(item.fused, item.memory.useful, item.memory.not_useful)) for item in candidates)
-    return [item if fused is item.fused else Found(item.memory, fused, item.origin) for item, fused in scores]
+    return [item if fused is item.fused else FoundMemory(item.memory, fused, item.origin) for item, fused in scores]
 
 
-def evidence_of(query: Query, results: Sequence[Found], around: Surroundings = NOTHING_AROUND) -> list[Evidence]:
+def evidence_of(
+    query: Query, results: Sequence[FoundMemory], around: Surroundings = NOTHING_AROUND
+) -> list[ResultEvidence]:
     """The absolute evidence of each result."""
     asked = query.about or query.text
     return [
-        Evidence(item.fused.cosine, share(asked, item.matched), around.company.get(item.fused.id), around.crowd)
+        ResultEvidence(item.fused.cosine, share(asked, item.matched), around.company.get(item.fused.id), around.crowd)
         if item.fused.score
         else NO_EVIDENCE
         for item in results
     ]
 
 
-def judged(query: Query, results: Sequence[Found], around: Surroundings = NOTHING_AROUND) -> list[Found]:
+def judged(query: Query, results: Sequence[FoundMemory], around: Surroundings = NOTHING_AROUND) -> list[FoundMemory]:
     """The same with their final scores: estimates of the probability that the memory answers, as rules move them. In
     the order of relevance, scores agree with the order. In another order each stands for itself. A score of 0 stays,
     and so do scores with the opinion of a cross-encoder, which estimates that probability from the texts."""
@@ -144,7 +146,7 @@ def judged(query: Query, results: Sequence[Found], around: Surroundings = NOTHIN
     return [item.scored(score, proof) for item, score, proof in zip(results, scores, evidence, strict=True)]
 
 
-def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
+def ordered(query: Query, kept: list[FoundMemory], now: int) -> list[FoundMemory]:
     """The asked order. By relevance, equal matches go by liking, importance and heat. By time or importance, only
     memories nearly as relevant as the best are kept."""
     if query.sort != "relevance":
@@ -161,7 +163,7 @@ def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
     )
 
 
-def answering(results: Sequence[Found], newer: Mapping[str, Sequence[Memory]]) -> dict[str, list[Memory]]:
+def answering(results: Sequence[FoundMemory], newer: Mapping[str, Sequence[Memory]]) -> dict[str, list[Memory]]:
     """Of the newer memories those that answer the question by themselves: with NEWER_SHARE_MIN of the older one's score
     at least."""
     scores = {item.memory.id: item.fused.score for item in results}
@@ -171,11 +173,11 @@ def answering(results: Sequence[Found], newer: Mapping[str, Sequence[Memory]]) -
     }
 
 
-def newest_first(results: Sequence[Found], newer: Mapping[str, Sequence[Memory]]) -> list[Found]:
+def newest_first(results: Sequence[FoundMemory], newer: Mapping[str, Sequence[Memory]]) -> list[FoundMemory]:
     """The results with each newer memory before the ones that it contradicts (`newer`, by their ids). What moved up has
     the score of its new place."""
     moved = newer_first(results, [item.memory.id for item in results], newer)
-    shown: list[Found] = []
+    shown: list[FoundMemory] = []
     for place, item in enumerate(moved):
         floor = max((below.fused.score for below in moved[place + 1 :]), default=0.0)
         if floor > item.fused.score and any(item.memory in later for later in newer.values()):
@@ -186,13 +188,13 @@ def newest_first(results: Sequence[Found], newer: Mapping[str, Sequence[Memory]]
 
 
 def likely_first(
-    results: Sequence[Found], likely: Mapping[str, Sequence[Memory]], newer: Mapping[str, Sequence[Memory]]
-) -> list[Found]:
+    results: Sequence[FoundMemory], likely: Mapping[str, Sequence[Memory]], newer: Mapping[str, Sequence[Memory]]
+) -> list[FoundMemory]:
     """The results with each memory that may replace another (`likely`, by its id) before the other, when its own score
     is nearly that of each result passed over. Nothing else moves, nothing moves twice, and no score changes. A memory
     never passes one that contradicts it and is `newer`."""
     places = {item.memory.id: place for place, item in enumerate(results)}
-    placed: dict[str, Found] = {}
+    placed: dict[str, FoundMemory] = {}
     for place, item in enumerate(results):
         for memory in likely.get(item.memory.id, ()) if item.memory.id not in placed else ():
             passed = results[place : places.get(memory.id, 0)]
@@ -213,7 +215,7 @@ def end_of_equals(fused: Sequence[Fused], at: int, score: float) -> int:
     return end
 
 
-def stretch_missed(query: Query, results: Sequence[Found]) -> Query | None:
+def stretch_missed(query: Query, results: Sequence[FoundMemory]) -> Query | None:
     """The query for the best memory of a preferred stretch of time, when the answer would have none: a question about
     March sees one memory of March. The only place stays with the best, another order as it is, and the stretch of an
     event is not sure enough."""
@@ -232,7 +234,7 @@ def lying_in(query: Query, fused: Sequence[Fused], candidates: Iterable[Candidat
     return [item for item in fused if item.id in inside]
 
 
-def _among_equals(item: Found, query: Query, now: int) -> tuple[float | str | tuple[int, int], ...]:
+def _among_equals(item: FoundMemory, query: Query, now: int) -> tuple[float | str | tuple[int, int], ...]:
     """Words of the asking session, how they were rated, how sure a preference is, importance, heat, id. Heat counts
     without uses and arrival, which every node has for itself, and by the usual half-lives: equal ledgers give equal
     answers."""
@@ -307,7 +309,7 @@ COMMON_MIN: Final = 0.4
 LOOKED_AT_CHARS: Final = 600
 
 
-def doubtful(results: Sequence[Found]) -> list[str]:
+def doubtful(results: Sequence[FoundMemory]) -> list[str]:
     """Ids of neighbours with the older one first that may say the same."""
     ids: dict[str, None] = {}
     for upper, lower in pairwise(results):
@@ -316,9 +318,9 @@ def doubtful(results: Sequence[Found]) -> list[str]:
     return list(ids)
 
 
-def newer_of_ties_first(results: Sequence[Found], vectors: Mapping[str, Vector]) -> list[Found]:
+def newer_of_ties_first(results: Sequence[FoundMemory], vectors: Mapping[str, Vector]) -> list[FoundMemory]:
     """The same, with the newer one of near-duplicates before the older."""
-    ranked: list[Found] = []
+    ranked: list[FoundMemory] = []
     for item in results:
         at = len(ranked)
         while at and _ties(ranked[at - 1], item) and _alike(ranked[at - 1], item, vectors):
@@ -327,7 +329,7 @@ def newer_of_ties_first(results: Sequence[Found], vectors: Mapping[str, Vector])
     return ranked
 
 
-def _ties(upper: Found, lower: Found) -> bool:
+def _ties(upper: FoundMemory, lower: FoundMemory) -> bool:
     """Whether the lower result is newer, and only a small difference of scores keeps the order. Equal scores have an
     order of their own."""
     return (
@@ -339,11 +341,11 @@ def _ties(upper: Found, lower: Found) -> bool:
     )
 
 
-def _share_words(upper: Found, lower: Found) -> bool:
+def _share_words(upper: FoundMemory, lower: FoundMemory) -> bool:
     first, second = (terms(item.memory.content[:LOOKED_AT_CHARS]) for item in (upper, lower))
     return len(first & second) >= COMMON_MIN * len(first | second)
 
 
-def _alike(upper: Found, lower: Found, vectors: Mapping[str, Vector]) -> bool:
+def _alike(upper: FoundMemory, lower: FoundMemory, vectors: Mapping[str, Vector]) -> bool:
     first, second = vectors.get(upper.memory.id), vectors.get(lower.memory.id)
     return first is not None and second is not None and float(first @ second) >= COSINE_MIN

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 from mnemesh_actors.embedding.embedder import Vector
-from mnemesh_actors.generations.active_index import VectorSpace
+from mnemesh_actors.generations.active_index import IndexGeneration
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall import results, search_calls
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
@@ -101,10 +101,10 @@ class Retrieval:
         unjudged = (f"filters: judged for the newest {judged} memories only",) if judged else ()
         return results.Matches(results.ordered(query, kept, self._parts.clock()), 0.0, 0.0, (*unjudged, *rows.left_out))
 
-    async def _passing(self, wanted: int) -> tuple[list[results.Found], bool, int]:
+    async def _passing(self, wanted: int) -> tuple[list[results.FoundMemory], bool, int]:
         """The newest memories that pass the filters, `wanted` or more if there are; whether there may be more;
         and the number judged, if that limit ended the reading, else 0."""
-        kept: list[results.Found] = []
+        kept: list[results.FoundMemory] = []
         rows, listing, ids = self._rows, search_calls.listing_of(self._query), await self._matching()
         for number in range(PAGES_MAX):
             if ids is not None:
@@ -115,7 +115,7 @@ class Retrieval:
                 page = await rows.page(listing)
                 memories, more = list(page.memories), bool(page.cursor)
                 listing = replace(listing, cursor=page.cursor)
-            listed = [results.Found(memory, Fused(memory.id, 0.0)) for memory in memories]
+            listed = [results.FoundMemory(memory, Fused(memory.id, 0.0)) for memory in memories]
             kept += await self._choice.passing(self._query, listed)
             if not more or len(kept) >= wanted or rows.unread:
                 return kept, more, 0
@@ -132,12 +132,12 @@ class Retrieval:
         counted, scores = await asyncio.to_thread(scored, query.text, list(memories.values()))
         candidates, self._weights = Candidates.of(scores), {"dense": 0.0, "bm25": 1.0}
         fused = _by_rules(fuse(candidates, self._weights, self._question), memories, query.weighing)
-        best = results.with_ratings(results.Found(memories[item.id], item) for item in fused)
+        best = results.with_ratings(results.FoundMemory(memories[item.id], item) for item in fused)
         among = f" among the newest {counted} memories" if more or counted < len(passing) else ""
         degraded = (f"index: {why}; matched by words only{among}",)
         return await self._matches(best, best[:BEST_FOR_COVERAGE], fused, candidates, degraded)
 
-    async def _by_index(self, space: VectorSpace) -> results.Matches:
+    async def _by_index(self, space: IndexGeneration) -> results.Matches:
         query, rows, follower = self._query, self._rows, space.follower
         ids = await self._matching()
         among = search_calls.among_of(ids)
@@ -168,7 +168,9 @@ class Retrieval:
             degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")
         return await self._matches(kept, best, fused, candidates, degraded, space)
 
-    async def _newest_of_likes(self, space: VectorSpace, kept: list[results.Found]) -> list[results.Found]:
+    async def _newest_of_likes(
+        self, space: IndexGeneration, kept: list[results.FoundMemory]
+    ) -> list[results.FoundMemory]:
         """The same with the newer one of near-duplicates first, when the order is that of relevance."""
         asked = results.doubtful(kept) if self._query.sort == "relevance" else []
         if not asked:
@@ -180,7 +182,7 @@ class Retrieval:
         return results.newer_of_ties_first(kept, vectors)
 
     async def _ranked(
-        self, space: VectorSpace, vector: Vector | None, candidates: Candidates
+        self, space: IndexGeneration, vector: Vector | None, candidates: Candidates
     ) -> tuple[Sequence[Fused], Reasons]:
         """The candidates, best first, and which signal could not be had."""
         fused = fuse(candidates, self._weights, self._question)
@@ -188,12 +190,12 @@ class Retrieval:
 
     async def _matches(
         self,
-        kept: list[results.Found],
-        best: list[results.Found],
+        kept: list[results.FoundMemory],
+        best: list[results.FoundMemory],
         fused: Sequence[Fused],
         candidates: Candidates,
         degraded: Reasons,
-        space: VectorSpace | None = None,
+        space: IndexGeneration | None = None,
     ) -> results.Matches:
         """The kept memories in the asked order. When none lies in a preferred stretch of time, its best memory takes
         the last place."""
@@ -219,7 +221,7 @@ class Retrieval:
         here = answered(results.evidence_of(query, best, around))
         return results.Matches(passing, covered, here, (*degraded, *self._rows.left_out), explainer)
 
-    def _newer_first(self, ordered: list[results.Found]) -> list[results.Found]:
+    def _newer_first(self, ordered: list[results.FoundMemory]) -> list[results.FoundMemory]:
         """Of two memories that contradict each other the newer one comes first, with the score of the older one, when
         it answers by itself. For a question about the past the memory that held then comes before its successors."""
         tied = [item.memory for item in ordered if item.memory.tied]
@@ -230,7 +232,7 @@ class Retrieval:
             first |= standing.held_before(tied)
         return results.newest_first(ordered, first) if first else ordered
 
-    def _likely_first(self, ordered: list[results.Found]) -> list[results.Found]:
+    def _likely_first(self, ordered: list[results.FoundMemory]) -> list[results.FoundMemory]:
         """Of two memories of which one may replace the other the newer one comes first, when it answers nearly as
         well."""
         tied = [item.memory for item in ordered if item.memory.tied]
@@ -252,7 +254,7 @@ class Retrieval:
 
 async def second_look(
     parts: NodePorts,
-    space: VectorSpace,
+    space: IndexGeneration,
     query: Query,
     vector: Vector | None,
     fused: Sequence[Fused],

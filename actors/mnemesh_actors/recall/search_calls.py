@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.embedding.embedder import MODEL_BEGINS_S, Vector
-from mnemesh_actors.generations.active_index import VectorSpace
+from mnemesh_actors.generations.active_index import IndexGeneration
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.index.shard import Search
 from mnemesh_actors.runtime.batch import Batcher
@@ -209,7 +209,7 @@ async def _alone(follower: IndexFollower, search: Search) -> Candidates | Except
 
 
 async def question_vector(
-    space: VectorSpace, query: Query, search: Search | None, limit_s: float
+    space: IndexGeneration, query: Query, search: Search | None, limit_s: float
 ) -> tuple[Vector | None, tuple[str, ...]]:
     """The question's vector, or why there is none after `limit_s`; meanwhile all else is made ready for `search`.
     Raises in semantic mode, which cannot do without."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from mnemesh_actors.generations.active_index import VectorSpace
+from mnemesh_actors.generations.active_index import IndexGeneration
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_memory.consolidation.votes import votes
 from mnemesh_memory.ranking.second_look import astrocyte_votes, completion, graph_nearness, rerank
@@ -19,7 +19,7 @@ from mnemesh_memory.ranking.signals import OPTIONAL
 RERANKED: Final = 20
 
 
-async def _vectors(parts: NodePorts, space: VectorSpace, sight: Sight) -> Sight:
+async def _vectors(parts: NodePorts, space: IndexGeneration, sight: Sight) -> Sight:
     if sight.vector is None:
         return sight
     ids = list(sight.memories)
@@ -27,11 +27,11 @@ async def _vectors(parts: NodePorts, space: VectorSpace, sight: Sight) -> Sight:
     return sight._replace(vectors=vectors)
 
 
-async def _votes(parts: NodePorts, space: VectorSpace, sight: Sight) -> Sight:
+async def _votes(parts: NodePorts, space: IndexGeneration, sight: Sight) -> Sight:
     return sight._replace(values=votes(sight.query.text, sight.memories, parts.clock()))
 
 
-async def _nearness(parts: NodePorts, space: VectorSpace, sight: Sight) -> Sight:
+async def _nearness(parts: NodePorts, space: IndexGeneration, sight: Sight) -> Sight:
     if parts.graph is None:
         return sight
     spaces = sorted({memory.space for memory in sight.memories.values()})
@@ -39,7 +39,7 @@ async def _nearness(parts: NodePorts, space: VectorSpace, sight: Sight) -> Sight
     return sight._replace(values=nearness)
 
 
-async def _judgements(parts: NodePorts, space: VectorSpace, sight: Sight) -> Sight:
+async def _judgements(parts: NodePorts, space: IndexGeneration, sight: Sight) -> Sight:
     if parts.reranker is None:
         return sight
     shown = [look.id for look in sight.looks[:RERANKED] if look.id in sight.memories]
@@ -48,7 +48,7 @@ async def _judgements(parts: NodePorts, space: VectorSpace, sight: Sight) -> Sig
     return sight._replace(values=judged)
 
 
-FETCHES: Final[Mapping[str, Callable[[NodePorts, VectorSpace, Sight], Awaitable[Sight]]]] = {
+FETCHES: Final[Mapping[str, Callable[[NodePorts, IndexGeneration, Sight], Awaitable[Sight]]]] = {
     completion.ROW.name: _vectors,
     astrocyte_votes.ROW.name: _votes,
     graph_nearness.ROW.name: _nearness,

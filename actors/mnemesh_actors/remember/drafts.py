@@ -16,7 +16,7 @@ import numpy as np
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.embedding import readings
 from mnemesh_actors.embedding.embedder import MODEL_BEGINS_S, Vector
-from mnemesh_actors.generations.active_index import VectorSpace
+from mnemesh_actors.generations.active_index import IndexGeneration
 from mnemesh_actors.index.neighbours import cosines, of_words
 from mnemesh_actors.ledger.commands import Committed, Lookup
 from mnemesh_actors.node_ports import NodePorts
@@ -112,7 +112,7 @@ class Preparing:
         return items
 
     async def _look_up(
-        self, space: VectorSpace, caller: Caller, items: Sequence[Prepared], touch: bool
+        self, space: IndexGeneration, caller: Caller, items: Sequence[Prepared], touch: bool
     ) -> Mapping[str, bytes]:
         """Settle the items that need no write or fail; the vectors that are cached already."""
         wanted = [digest for item in items for digest in item.hashes]
@@ -154,7 +154,7 @@ class Preparing:
             purpose=purpose_of(draft),
         )
 
-    async def _embed(self, space: VectorSpace, items: Sequence[Prepared], cached: Mapping[str, bytes]) -> None:
+    async def _embed(self, space: IndexGeneration, items: Sequence[Prepared], cached: Mapping[str, bytes]) -> None:
         texts = {digest: text for item in items for digest, text in zip(item.hashes, item.texts, strict=True)}
         vectors = space.embedder.stored({digest: cached[digest] for digest in texts if digest in cached})
         missing = [digest for digest in texts if digest not in vectors]
@@ -169,7 +169,7 @@ class Preparing:
             item.vectors = [vectors[digest] for digest in item.hashes]
             item.generation = space.embedder.generation
 
-    async def _introduce(self, space: VectorSpace, caller: Caller, items: Sequence[Prepared], alone: bool) -> None:
+    async def _introduce(self, space: IndexGeneration, caller: Caller, items: Sequence[Prepared], alone: bool) -> None:
         """`_meet`, each part within its time. With `alone`, items that can't meet their neighbours say why."""
         try:
             await self._meet(space, caller, items, *(("it is busy", NEIGHBOURS_SHARE) if alone else ()))
@@ -181,7 +181,7 @@ class Preparing:
 
     async def _meet(
         self,
-        space: VectorSpace,
+        space: IndexGeneration,
         caller: Caller,
         items: Sequence[Prepared],
         outcome: str = NOTHING_STORED,
@@ -228,11 +228,13 @@ class Preparing:
         with self._parts.serving.current.held() as space:
             await self._judge(space, caller, items)
 
-    async def _judge(self, space: VectorSpace, caller: Caller, items: Sequence[Prepared]) -> None:
+    async def _judge(self, space: IndexGeneration, caller: Caller, items: Sequence[Prepared]) -> None:
         """The verdict on each item beside its candidates, and what the window of a recall makes of it. A model reads
         the texts that may repeat or replace another before."""
         unread = [
-            readings.Unread(item.draft.content, item.draft.kind, item.draft.source.session, item.candidates, item.seen)
+            readings.FreshText(
+                item.draft.content, item.draft.kind, item.draft.source.session, item.candidates, item.seen
+            )
             for item in items
         ]
         lists = await readings.read(space.embedder, unread, self._parts.config.write_timeout_s * NEIGHBOURS_SHARE)

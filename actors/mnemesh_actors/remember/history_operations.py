@@ -29,7 +29,7 @@ PAGE = 20
 MARKS_PAGE = 5  # Marks are many and seldom urgent, so few of them make a page unless the caller names its size.
 
 
-class Histories:
+class HistoryOperations:
     """`writing` tells the outcome of a write, as it does for its own."""
 
     def __init__(self, parts: NodePorts, writing: Writing) -> None:

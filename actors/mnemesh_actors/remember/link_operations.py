@@ -35,7 +35,7 @@ _ID: Final = re.compile(r"(?<![0-9a-f-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{
 Ties = list[tuple[str, str, str]]
 
 
-class Linking:
+class LinkOperations:
     """`writing` tells the outcome of a write, as it does for its own."""
 
     def __init__(self, parts: NodePorts, writing: Writing) -> None:

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from mnemesh_actors.ledger.peers.exchange import Incoming, pack
+from mnemesh_actors.ledger.peers.exchange import IncomingEntries, pack
 from mnemesh_actors.ledger.peers.peer_log import ENTRY_BYTES
 from mnemesh_actors.ledger.peers.replica_keys import Identity
 from mnemesh_actors.ports import LedgerPort
 from mnemesh_actors.runtime.base import Handle
-from mnemesh_actors.runtime.bell import News
+from mnemesh_actors.runtime.bell import CommitNews
 from mnemesh_actors.streams.sync_port import Syncing
 from mnemesh_crdt.intake.arrivals import TakenIn
 from mnemesh_crdt.sync.greeting import Me
@@ -44,7 +44,7 @@ class Member:
     identity: Identity
     machine: str = ""
     place: str = ""
-    bell: News = field(default_factory=News)
+    bell: CommitNews = field(default_factory=CommitNews)
     acked: int = 0
     current: bool = False
     level: bool = False
@@ -86,7 +86,7 @@ class Side(Syncing):
         self._marked(order.batch.last_seq, order.batch.feed.endswith("/repair"))
         return took
 
-    async def _hand(self, batch: Incoming, now: int) -> TakenIn:
+    async def _hand(self, batch: IncomingEntries, now: int) -> TakenIn:
         if sum(len(entry.raw) + ENTRY_BYTES for entry in batch.entries) <= PLAIN_BYTES_MAX:
             return await super()._hand(batch, now)
         return await self.ledger.take_packed(pack(batch), now)

@@ -27,7 +27,7 @@ import structlog
 
 from mnemesh_actors.ledger.commands import Command, Committed, Create
 from mnemesh_actors.ledger.peers.erase import Erase, Gone
-from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_actors.ledger.peers.replica_keys import UsedKey, keys_of
 from mnemesh_actors.notices import Notice
 from mnemesh_actors.ports import LedgerPort
@@ -262,7 +262,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
                 continue
             return replace(gone, changes=changes, alone=why)
 
-    async def take_in(self, batch: Incoming, now: int) -> TakenIn:
+    async def take_in(self, batch: IncomingEntries, now: int) -> TakenIn:
         """As Ledger.take_in. A peer keeps what it brings, so the second machine is not waited for."""
         return await self._taken(LedgerPort.take_in, batch, now)
 

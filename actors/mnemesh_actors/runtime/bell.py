@@ -10,7 +10,7 @@ from collections.abc import Callable
 from mnemesh_memory.values.errors import Unavailable
 
 
-class News:
+class CommitNews:
     """`head` is the last sequence number that is known to be committed."""
 
     def __init__(self, head: int = 0) -> None:

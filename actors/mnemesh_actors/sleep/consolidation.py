@@ -27,8 +27,8 @@ from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_actors.runtime.worker_pool import WorkerPool
 from mnemesh_actors.sleep.application import apply, undo
 from mnemesh_actors.sleep.lost_record import runs_of_log
-from mnemesh_actors.sleep.plan_input import Batch, batch, fresh_ids, log_pages
-from mnemesh_actors.sleep.unanswered import Unanswered
+from mnemesh_actors.sleep.plan_input import PlanBatch, batch, fresh_ids, log_pages
+from mnemesh_actors.sleep.unanswered import UnansweredQuestions
 from mnemesh_memory.access import grants
 from mnemesh_memory.consolidation.derived_id import is_sleep, sleep_agent
 from mnemesh_memory.consolidation.domains import DOMAINS, GENERAL
@@ -80,7 +80,7 @@ class _Tally:
     degraded: dict[str, None] = field(default_factory=dict)
     astrocytes: dict[str, AstrocyteStatus] = field(default_factory=dict)  # by domain
 
-    def add(self, material: Batch, proposals: Sequence[Proposal]) -> None:
+    def add(self, material: PlanBatch, proposals: Sequence[Proposal]) -> None:
         self.read += material.read
         self.degraded |= dict.fromkeys(material.degraded)
         for proposal in proposals:
@@ -101,7 +101,7 @@ class Consolidating:
     def __post_init__(self) -> None:
         self._restoring = asyncio.Lock()
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # by space
-        self.unanswered = Unanswered()
+        self.unanswered = UnansweredQuestions()
         self._latest: dict[str, AstrocyteStatus] = {}
         self._asked = asyncio.Semaphore(self.workers.size)  # runs of callers that read at once
 
@@ -259,7 +259,7 @@ class Consolidating:
         names = (*(domain.name for domain in DOMAINS), GENERAL.name)
         return tuple(self._latest.get(name, AstrocyteStatus(name=name)) for name in names)
 
-    def _note(self, tally: _Tally, material: Batch, steps: Sequence[Step]) -> None:
+    def _note(self, tally: _Tally, material: PlanBatch, steps: Sequence[Step]) -> None:
         now = self.parts.clock()
         for portion in material.portions:
             own = [step for step in steps if step.domain == portion.domain]

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from mnemesh_actors.embedding.embedder import Vector
-from mnemesh_actors.generations.active_index import VectorSpace
+from mnemesh_actors.generations.active_index import IndexGeneration
 from mnemesh_actors.ledger.commands import Committed, Lookup
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.node_ports import NodePorts
@@ -41,7 +41,7 @@ EQUAL_COSINE: Final = 0.9999  # of two vectors of one text, rounded
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class PlanBatch:
     """Fresh memories up to entry `seq` of the log, with the portions to plan."""
 
     read: int
@@ -74,7 +74,9 @@ async def fresh_ids(parts: NodePorts, space: str, after: int) -> AsyncIterator[t
     yield list(ids), page.seq
 
 
-async def batch(parts: NodePorts, space: str, principal: str, ids: Sequence[str], seq: int, budget: Budget) -> Batch:
+async def batch(
+    parts: NodePorts, space: str, principal: str, ids: Sequence[str], seq: int, budget: Budget
+) -> PlanBatch:
     """The portions of these memories of a space, read within a budget."""
     memories = {id_: memory for id_, memory in (await _read(parts, ids, budget)).items() if memory.state == "active"}
     fresh = sorted(memories)
@@ -96,7 +98,9 @@ async def batch(parts: NodePorts, space: str, principal: str, ids: Sequence[str]
     memories |= await _read(parts, sorted(facts), budget)
     episodes = [memory for memory in memories.values() if memory.kind == EPISODE]
     trust = await classes_of(parts, Caller(principal, principal), episodes)
-    return Batch(len(fresh), seq, tuple(portions(space, principal, fresh, memories, near, derived, trust)), degraded)
+    return PlanBatch(
+        len(fresh), seq, tuple(portions(space, principal, fresh, memories, near, derived, trust)), degraded
+    )
 
 
 async def _read(parts: NodePorts, ids: Sequence[str], budget: Budget) -> dict[str, Memory]:
@@ -108,7 +112,7 @@ async def _read(parts: NodePorts, ids: Sequence[str], budget: Budget) -> dict[st
 
 
 async def _near(
-    parts: NodePorts, vectors: VectorSpace, space: str, memories: Sequence[Memory], budget: Budget
+    parts: NodePorts, vectors: IndexGeneration, space: str, memories: Sequence[Memory], budget: Budget
 ) -> tuple[dict[str, tuple[tuple[str, float], ...]], tuple[str, ...]]:
     """By memory its neighbours of the space, nearest first, and how many memories have no vector yet. Of memories with
     one text a single search stands for all."""

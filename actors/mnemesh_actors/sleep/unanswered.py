@@ -16,7 +16,7 @@ QUESTIONS_MAX: Final = 50
 QUESTION_CHARS: Final = 300
 
 
-class Unanswered:
+class UnansweredQuestions:
     """The latest such questions of each principal in each space, with how often each was asked."""
 
     def __init__(self) -> None:

@@ -14,11 +14,11 @@ from typing import Final, TypeAlias
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_actors.ledger.peers.contacts import Contact
-from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_actors.ledger.peers.put_aside import Which, sender_of
 from mnemesh_actors.ports import LedgerPeers
 from mnemesh_actors.runtime.base import Handle
-from mnemesh_actors.runtime.bell import News as Bell
+from mnemesh_actors.runtime.bell import CommitNews as Bell
 from mnemesh_crdt.changes.envelope import ERASURES, Entry
 from mnemesh_crdt.intake.arrivals import TakenIn
 from mnemesh_crdt.sync import messages as sync
@@ -83,7 +83,7 @@ class Syncing:
         """Take a batch in durably, with its cursor, and let index and watchers know. Waits while the peer is too fast.
         Raises QuotaReached at a total of the peer."""
         batch = order.batch
-        incoming = Incoming(
+        incoming = IncomingEntries(
             peer=peer,
             origin=order.origin,
             grant=order.grant,
@@ -111,7 +111,7 @@ class Syncing:
         if not entries or any(entry.type not in ERASURES for entry in entries):
             await self.quotas.admit(sender, len(entries))
 
-    async def _hand(self, batch: Incoming, now: int) -> TakenIn:
+    async def _hand(self, batch: IncomingEntries, now: int) -> TakenIn:
         return await self.ledger.take_in(batch, now)
 
     async def measure(self, patterns: tuple[str, ...]) -> sync.Measured:

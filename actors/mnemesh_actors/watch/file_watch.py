@@ -41,7 +41,7 @@ log = structlog.get_logger("mnemesh.files")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WatchPlan:
     """The folders to watch. A change of one of the `ways`, the folders on a path to a file, asks for another plan."""
 
     folders: frozenset[str] = frozenset()
@@ -57,7 +57,7 @@ class FileWatch:
         self._ledger = ledger
         self._files = files
         self._on = on
-        self._plan = Plan()
+        self._plan = WatchPlan()
         self._fault = ""
         self._stale: dict[str, int] = {}  # By id, the number of the last entry when the memory was judged.
         self._rewritten: set[str] = set()  # Stale ones that have changed since, to be judged again.
@@ -118,7 +118,7 @@ class FileWatch:
             if self._fault:
                 await self._named_or(PLAN_EVERY_S)
 
-    async def _follow(self, plan: Plan) -> None:
+    async def _follow(self, plan: WatchPlan) -> None:
         """Judge the memories of changed files until another plan is due."""
         self._rewritten.clear()  # all are judged now
         if not plan.folders:
@@ -150,21 +150,21 @@ class FileWatch:
             async with asyncio.timeout(limit_s):
                 await self._files.named.wait()
 
-    async def _planned(self) -> Plan:
+    async def _planned(self) -> WatchPlan:
         named: list[tuple[str, str, list[str]]] = []
         for space, roots in self._files.roots.items():
             folders = await self._ledger.file_folders(space, FOLDERS_MAX + 1)
             named += [(space, root, folders) for root in roots if folders]
-        return await asyncio.to_thread(_plan_of, named) if named else Plan()
+        return await asyncio.to_thread(_plan_of, named) if named else WatchPlan()
 
-    async def _judge_all(self, plan: Plan) -> None:
+    async def _judge_all(self, plan: WatchPlan) -> None:
         for space in dict.fromkeys(space for space, _ in plan.roots):
             last = ""
             while ids := await self._ledger.all_naming(space, last, PAGE):
                 last = ids[-1]
                 await self._judge(ids)
 
-    async def _take(self, plan: Plan, paths: Iterable[str]) -> None:
+    async def _take(self, plan: WatchPlan, paths: Iterable[str]) -> None:
         for space, root in plan.roots:
             below = [path[len(root) + 1 :] for path in paths if path.startswith(root + os.sep)]
             if below:
@@ -213,7 +213,7 @@ async def _batches(folders: frozenset[str]) -> Batches:
         yield {path for _, path in batch}
 
 
-def _plan_of(named: Iterable[tuple[str, str, list[str]]]) -> Plan:
+def _plan_of(named: Iterable[tuple[str, str, list[str]]]) -> WatchPlan:
     """A folder that is not there is awaited in the next one above, up to the root."""
     watched: dict[str, None] = {}
     ways: set[str] = set()
@@ -242,4 +242,4 @@ def _plan_of(named: Iterable[tuple[str, str, list[str]]]) -> Plan:
             f"{left} folders are not watched, because {FOLDERS_MAX} are at most; memories that name files there are "
             "compared when shown"
         )
-    return Plan(frozenset(watched), frozenset(ways), tuple(roots), tuple(notes))
+    return WatchPlan(frozenset(watched), frozenset(ways), tuple(roots), tuple(notes))

@@ -227,7 +227,7 @@ def _command_of(function: Callable[..., None]) -> type[TyperCommand]:
     """The class of the command that `function` carries out."""
     types = {name: _type_of(hint) for name, hint in get_type_hints(function).items() if hint is not bool}
 
-    class Command(TyperCommand):
+    class QuickCommand(TyperCommand):
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
             marked = [MARK + word if BELOW_ZERO.fullmatch(word) else word for word in args]
             return super().parse_args(ctx, marked)
@@ -235,7 +235,7 @@ def _command_of(function: Callable[..., None]) -> type[TyperCommand]:
         def get_params(self, ctx: Any) -> Any:
             return _quick(super().get_params(ctx), types)
 
-    return Command
+    return QuickCommand
 
 
 def _type_of(hint: Any) -> type:

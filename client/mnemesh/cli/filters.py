@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
+class MemoryFilters:
     """Which memories a reading command looks at: options of recall and list."""
 
     space: Spaces = None

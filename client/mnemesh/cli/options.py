@@ -114,7 +114,7 @@ class Changed(Described):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class OriginOptions:
     """Where a new memory comes from and what it is tied to: options of remember, check and supersede."""
 
     request: ClassVar[str] = "Source"
@@ -144,7 +144,7 @@ class NewText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class PageOptions:
     """The options of commands that list something of some spaces. The request of the command explains them."""
 
     space: Texts = None

@@ -30,10 +30,10 @@ def run_plain(argv: Sequence[str]) -> int | None:
         return None
     from mnemesh.cli.commands.memories.recall import Wanted, recall
     from mnemesh.cli.error_report import carried_out
-    from mnemesh.cli.filters import Filters
+    from mnemesh.cli.filters import MemoryFilters
     from mnemesh.cli.shell import Shell
 
-    shell, filters, wanted = (_group(cls, values) for cls in (Shell, Filters, Wanted))
+    shell, filters, wanted = (_group(cls, values) for cls in (Shell, MemoryFilters, Wanted))
     return carried_out(partial(recall, shell, filters, wanted, **values), argv)
 
 

@@ -29,7 +29,7 @@ class BadFrontMatter(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class FrontMatterDocument:
     """A file in two parts: the fields of its front matter, if any, and the text after it. The text starts at
     `body_line`, counted from 1. `source` is the front matter as written.
     """
@@ -51,21 +51,21 @@ def write(fields: Mapping[str, object]) -> str:
     return "\n".join((FENCE, *lines, FENCE, ""))
 
 
-def read(text: str) -> Document:
+def read(text: str) -> FrontMatterDocument:
     """The front matter and the body of `text`. Front matter that is not closed, or holds no mapping,
     belongs to the body. Raises BadFrontMatter."""
     opening = _OPENING.match(text)
     closing = _CLOSING.search(text, opening.end()) if opening else None
     if opening is None or closing is None:
-        return Document({}, text.removeprefix("\ufeff"), 1)
+        return FrontMatterDocument({}, text.removeprefix("\ufeff"), 1)
     source = text[opening.end() : closing.start()]
     if len(source) > FRONT_MATTER_CHARS_MAX:
         raise BadFrontMatter(1, f"front matter of {len(source)} characters; at most {FRONT_MATTER_CHARS_MAX}")
     value = _load(source)
     if not isinstance(value, Mapping):
-        return Document({}, text.removeprefix("\ufeff"), 1)
+        return FrontMatterDocument({}, text.removeprefix("\ufeff"), 1)
     fields = {str(key): item for key, item in value.items()}
-    return Document(fields, text[closing.end() :], text.count("\n", 0, closing.end()) + 1, source)
+    return FrontMatterDocument(fields, text[closing.end() :], text.count("\n", 0, closing.end()) + 1, source)
 
 
 def _scalar(value: object) -> str:

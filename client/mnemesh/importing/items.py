@@ -33,7 +33,7 @@ LISTS: Final = ("tags", "paths", "keywords", "links", "supersedes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ImportItem:
     """One memory to be: `fields` are arguments of remember, `line` is where it starts in the file, from 1. `origin` is
     the id at the time of the export.
     """
@@ -64,11 +64,11 @@ class Defaults:
     trust: str = ""
 
 
-Parsed = Iterator[Entry | Problem]
+Parsed = Iterator[ImportItem | Problem]
 KEY_PREFIX: Final = "import-"
 
 
-def finish(entry: Entry, path: str, defaults: Defaults) -> Entry:
+def finish(entry: ImportItem, path: str, defaults: Defaults) -> ImportItem:
     """`entry` of the file `path`, relative to what is imported, with the defaults and its idempotency key."""
     fields = {name: value for name, value in entry.fields.items() if value not in (None, "", [], {})}
     for name, value in (("space", defaults.home), ("kind", defaults.kind)):
@@ -85,10 +85,10 @@ def finish(entry: Entry, path: str, defaults: Defaults) -> Entry:
     return replace(entry, fields={**fields, "idempotency_key": key})
 
 
-def without_future(part: Entry | Problem, now: datetime) -> Iterator[Entry | Problem]:
+def without_future(part: ImportItem | Problem, now: datetime) -> Iterator[ImportItem | Problem]:
     """`part`, of an entry without a time of writing after `now`, and a remark where one was left out."""
-    written = part.fields.get("created_at") if isinstance(part, Entry) else None
-    if not isinstance(part, Entry) or not isinstance(written, str) or not _is_after(written, now):
+    written = part.fields.get("created_at") if isinstance(part, ImportItem) else None
+    if not isinstance(part, ImportItem) or not isinstance(written, str) or not _is_after(written, now):
         yield part
         return
     yield Problem(line=part.line, message=f"time of writing {written} is in the future, not used", refused=False)
@@ -132,7 +132,7 @@ def parse_text(text: str, path: str, place: str = "") -> Parsed:
             position += 1
             title = name if position == 1 else f"{name}, part {position}"
             fields = {"content": part, "title": clip_title((title,))}
-            yield Entry(line=line, fields=placed(path, session_of(path, place), position, fields))
+            yield ImportItem(line=line, fields=placed(path, session_of(path, place), position, fields))
 
 
 def placed(path: str, session: str, position: int, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def parse_jsonl(lines: Iterable[tuple[int, str]]) -> Parsed:
             yield Problem(line=number, message=f"no JSON object: {error}")
         else:
             item = _item(number, value)
-            if isinstance(item, Entry):
+            if isinstance(item, ImportItem):
                 fields, dropped = without_node_links(item.fields)
                 item = replace(item, fields=fields)
                 yield from dropped_links(number, dropped)
@@ -226,7 +226,7 @@ def dropped_links(line: int, count: int) -> Iterator[Problem]:
         yield Problem(line=line, message=f"{said}: memories that were replaced are not imported", refused=False)
 
 
-def _item(number: int, value: object) -> Entry | Problem:
+def _item(number: int, value: object) -> ImportItem | Problem:
     if isinstance(value, dict) and list(value) == ["memory"]:
         value = value["memory"]  # as the node's HTTP export writes it
     if not isinstance(value, dict):
@@ -240,7 +240,7 @@ def _item(number: int, value: object) -> Entry | Problem:
     if value.get("state", "active") != "active":
         return Problem(line=number, message=f"{value['state']} memories are not imported", refused=False)
     fields = {name: value[name] for name in GIVEN if name in value}
-    return Entry(line=number, fields=fields, origin=str(value.get("id", "")))
+    return ImportItem(line=number, fields=fields, origin=str(value.get("id", "")))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from mnemesh.errors import shorten
 from mnemesh.importing import frontmatter, items
 from mnemesh.importing.export import MARKER, MARKER_VERSION
-from mnemesh.importing.frontmatter import BadFrontMatter, Document
+from mnemesh.importing.frontmatter import BadFrontMatter, FrontMatterDocument
 from mnemesh.importing.records import importance, moment, space_name, words
 
 # Names by which front matter says when a text was written, the surest first.
@@ -103,12 +103,12 @@ def sections(body: str, first_line: int = 1) -> Iterator[Section]:
             yield Section(line=first_line + start, path=tuple(name for _, name in above), text=text)
 
 
-def is_note(document: Document) -> bool:
+def is_note(document: FrontMatterDocument) -> bool:
     """Whether the file is one note of basic-memory or memem, whose wikilinks name whole notes: it stays one memory."""
     return NOTE_MARKS & document.fields.keys() != set() or _OBSERVATION.search(document.body) is not None
 
 
-def _noted(document: Document, path: str) -> Iterator[Section]:
+def _noted(document: FrontMatterDocument, path: str) -> Iterator[Section]:
     """The note as a single section."""
     title = document.fields.get("title")
     stem = path.rpartition("/")[2].rpartition(".")[0] or path
@@ -116,7 +116,7 @@ def _noted(document: Document, path: str) -> Iterator[Section]:
         yield Section(line=document.body_line, path=(title if isinstance(title, str) and title else stem,), text=text)
 
 
-def _foreign(document: Document) -> dict[str, Any]:
+def _foreign(document: FrontMatterDocument) -> dict[str, Any]:
     """The fields that other programs call by other names."""
     fields = {ours: document.fields[name] for name, ours in FOREIGN.items() if document.fields.get(name) and ours}
     fields = {name: value for name, value in fields.items() if isinstance(value, str | list)}
@@ -131,7 +131,7 @@ def _foreign(document: Document) -> dict[str, Any]:
     return {**fields, "source": {"session": session}} if isinstance(session, str) and session else fields
 
 
-def _note_tags(document: Document, tags: Sequence[str]) -> list[str]:
+def _note_tags(document: FrontMatterDocument, tags: Sequence[str]) -> list[str]:
     """The tags of the front matter, then those that observations of the text bear, and their categories."""
     own = list(tags)
     for match in _OBSERVATION.finditer(document.body):
@@ -140,7 +140,7 @@ def _note_tags(document: Document, tags: Sequence[str]) -> list[str]:
 
 
 def _sectioned(
-    document: Document, fields: Mapping[str, Any], path: str, session: str, parts_of: Iterable[Section]
+    document: FrontMatterDocument, fields: Mapping[str, Any], path: str, session: str, parts_of: Iterable[Section]
 ) -> items.Parsed:
     stem = path.rpartition("/")[2].rpartition(".")[0] or path
     whole = fields.get("title", "")
@@ -156,10 +156,10 @@ def _sectioned(
             mark = f" ({number}/{len(parts)})" if len(parts) > 1 else ""
             title = items.clip_title(names or (stem,), mark)
             item = {**fields, "title": title, "content": part}
-            yield items.Entry(line=section.line, fields=items.placed(path, session, position, item))
+            yield items.ImportItem(line=section.line, fields=items.placed(path, session, position, item))
 
 
-def _exported(document: Document, fields: Mapping[str, Any]) -> items.Parsed:
+def _exported(document: FrontMatterDocument, fields: Mapping[str, Any]) -> items.Parsed:
     """One whole memory. Its content is the body without the line break added by the export."""
     if document.fields[MARKER] != MARKER_VERSION:
         yield items.Problem(
@@ -171,10 +171,10 @@ def _exported(document: Document, fields: Mapping[str, Any]) -> items.Parsed:
     else:
         content = document.body[:-1] if document.body.endswith("\n") else document.body
         origin = str(document.fields.get("id", ""))
-        yield items.Entry(line=document.body_line, fields={**fields, "content": content}, origin=origin)
+        yield items.ImportItem(line=document.body_line, fields={**fields, "content": content}, origin=origin)
 
 
-def _known(document: Document) -> Iterator[tuple[str, Any]]:
+def _known(document: FrontMatterDocument) -> Iterator[tuple[str, Any]]:
     """The fields of the front matter that describe a memory, as remember takes them. Raises BadFrontMatter."""
     for name, value in document.fields.items():
         try:

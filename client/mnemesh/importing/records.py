@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from mnemesh.errors import shorten
-from mnemesh.importing.items import Entry, Parsed, Problem, clip_title, pieces, placed, session_of
+from mnemesh.importing.items import ImportItem, Parsed, Problem, clip_title, pieces, placed, session_of
 from mnemesh_proto.json_text import NotJson, read_json
 
 # Our field, and the names of others for it, the surest first.
@@ -121,7 +121,7 @@ def parse_records(records: Iterable[object], path: str, place: str = "") -> Pars
             position += 1
             own = fields.get("source")
             item = placed(path, session, position, {**fields, "content": part})
-            yield Entry(line=number, fields={**item, "source": own} if own else item)
+            yield ImportItem(line=number, fields={**item, "source": own} if own else item)
     yield from unused.note()
 
 
@@ -263,7 +263,7 @@ def parse_graph(lines: Iterable[tuple[int, str]], path: str, place: str = "") ->
         for part in pieces(content):
             position += 1
             fields = {"content": part, "title": clip_title((name,)), "tags": [kind[:80]] if kind else []}
-            yield Entry(line=number, fields=placed(path, session, position, fields))
+            yield ImportItem(line=number, fields=placed(path, session, position, fields))
 
 
 def is_graph(line: bytes) -> bool:

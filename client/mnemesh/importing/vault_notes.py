@@ -16,7 +16,7 @@ from mnemesh.api.values.memories import Memory
 from mnemesh.importing import frontmatter
 from mnemesh.importing.export import MARKER
 from mnemesh.importing.frontmatter import BadFrontMatter
-from mnemesh.importing.items import Entry, Problem
+from mnemesh.importing.items import ImportItem, Problem
 from mnemesh.importing.markdown import parse_markdown
 
 # The fields that an edit of the file changes, and those among them that can be emptied.
@@ -48,7 +48,7 @@ def mirrored(text: str, path: str) -> Mirrored | None:
     if MARKER not in document.fields:
         return None
     parts = list(parse_markdown(text, path))
-    entries = [part for part in parts if isinstance(part, Entry)]
+    entries = [part for part in parts if isinstance(part, ImportItem)]
     if len(entries) != 1:
         said = "; ".join(f"line {part.line}: {part.message}" for part in parts if isinstance(part, Problem))
         raise BadNote(said or "holds no memory")
@@ -83,7 +83,7 @@ def new_note(text: str, path: str) -> dict[str, Any]:
     for part in parse_markdown(text, path):
         if isinstance(part, Problem) and part.refused:
             raise BadNote(f"line {part.line}: {part.message}")
-        if isinstance(part, Entry):
+        if isinstance(part, ImportItem):
             entries.append(part.fields)
     if not entries:
         raise BadNote("is empty")

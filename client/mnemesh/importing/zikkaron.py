@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from mnemesh.importing.items import Entry, Parsed, Problem, pieces
+from mnemesh.importing.items import ImportItem, Parsed, Problem, pieces
 from mnemesh.importing.records import Unused, fields_of
 
 MAGIC: Final = b"SQLite format 3\0"
@@ -43,7 +43,7 @@ def parse_zikkaron(path: Path, name: str) -> Parsed:
         yield Problem(line=0, message=f"the database can't be read: {error}")
 
 
-def _memories(file: sqlite3.Connection, columns: list[str], name: str) -> Iterator[Entry | Problem]:
+def _memories(file: sqlite3.Connection, columns: list[str], name: str) -> Iterator[ImportItem | Problem]:
     unused = Unused()
     chosen = ", ".join(columns)
     for row in file.execute(f"SELECT id, {chosen} FROM memories ORDER BY id"):
@@ -61,7 +61,7 @@ def _memories(file: sqlite3.Connection, columns: list[str], name: str) -> Iterat
             yield Problem(line=int(row["id"]), message=f"memory {row['id']} has no text")
         for part in pieces(content):
             given = {**fields, "content": part, "paths": [name]}
-            yield Entry(line=int(row["id"]), fields={**given, "tier": "pinned"} if protected else given)
+            yield ImportItem(line=int(row["id"]), fields={**given, "tier": "pinned"} if protected else given)
     yield from unused.note()
 
 

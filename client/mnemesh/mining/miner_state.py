@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, Final
 from mnemesh.errors import FailedPrecondition
 from mnemesh.hooks.kept.notes import MINING_ON
 from mnemesh.hooks.kept.session_file import made_private
-from mnemesh.mining.session import Session
+from mnemesh.mining.session import MinedSession
 
 FOLDER: Final = "mining"
 FAILURES_MAX: Final = 3
@@ -69,7 +69,7 @@ class MiningState:
                 self.files[path] = MinedFile(**{name: kept for name, kept in entry.items() if name in known})
             if not value.get("masked"):
                 for file in self.files.values():
-                    file.carried = Session.masked_again(file.carried)
+                    file.carried = MinedSession.masked_again(file.carried)
 
     def save(self) -> None:
         """Write it, all or nothing. Files that are gone are forgotten first when there are too many."""

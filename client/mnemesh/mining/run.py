@@ -32,8 +32,8 @@ from mnemesh.hooks.kept.notes import MINING, NOTES_MAX, Notes
 from mnemesh.mining import model_findings
 from mnemesh.mining.miner_state import MinedFile, MiningState
 from mnemesh.mining.sentence_rules import rules
-from mnemesh.mining.session import Extraction, Session
-from mnemesh.mining.transcript import Place, Words, events_of
+from mnemesh.mining.session import Extraction, MinedSession
+from mnemesh.mining.transcript import LineContext, Words, events_of
 from mnemesh.transport.project import project_of
 from mnemesh.transport.space import project_files
 from mnemesh_memory.values.injection import is_suspicious
@@ -70,7 +70,7 @@ class Model(Protocol):
         """Its answer. Raises MnemeshError."""
 
 
-class Writer(Protocol):
+class MemoryWriter(Protocol):
     """The part of a client that the miner needs."""
 
     def remember_batch(self, items: Iterable[Item | str], *, wait: str = "") -> tuple[Outcome, ...]:
@@ -114,7 +114,7 @@ class Miner:
 
     state: MiningState
     data_dir: Path
-    writer: Writer | None
+    writer: MemoryWriter | None
     project: Path | None = None
     model: Model | None = None
 
@@ -166,7 +166,7 @@ class Miner:
             if self.project is not None and not Path(_directory_of(stream)).is_relative_to(self.project):
                 return
             self.mined.files += 1
-            session, offset = Session.of(entry.carried), entry.offset
+            session, offset = MinedSession.of(entry.carried), entry.offset
             if waits:
                 stream.seek(entry.unheard)
                 session.heard = list(_words(stream, offset))
@@ -179,7 +179,7 @@ class Miner:
                     offset += len(line)
                 self._store(path, entry, session, offset)
 
-    def _store(self, path: str, entry: MinedFile, session: Session, offset: int) -> None:
+    def _store(self, path: str, entry: MinedFile, session: MinedSession, offset: int) -> None:
         extractions, record, signals = session.extractions(), session.record(), session.signals
         cwd = Path(session.cwd) if session.cwd.startswith("/") else None
         opted_out = cwd is not None and opt_out(project_files(cwd)) is not None
@@ -213,7 +213,7 @@ class Miner:
             classes = Counter(extraction.class_ for extraction in extractions)
             self.state.note({"at": entry.at, "path": path, "session": name, "space": space, **counts, "found": classes})
 
-    def _asked(self, session: Session) -> tuple[list[Extraction], bool]:
+    def _asked(self, session: MinedSession) -> tuple[list[Extraction], bool]:
         """The findings of the model in the words since it was asked last, and whether it has heard all of them. A model
         that can't be asked is asked no more in this run, and these words wait. The rules' findings are stored all the
         same."""
@@ -234,7 +234,7 @@ class Miner:
             extractions += [Extraction(class_, text, by_model=True) for class_, text in findings]
         return extractions, True
 
-    def _send(self, writer: Writer, items: Sequence[Item]) -> dict[str, int]:
+    def _send(self, writer: MemoryWriter, items: Sequence[Item]) -> dict[str, int]:
         counts = {"stored": 0, "known": 0, "refused": 0}
         for outcome in writer.remember_batch(items, wait="durable") if items else ():
             if not isinstance(outcome, MnemeshError):
@@ -250,7 +250,7 @@ class Miner:
         self.mined.refused += counts["refused"]
         return counts
 
-    def _weigh(self, writer: Writer, session: str, signals: Mapping[str, int], space: str) -> None:
+    def _weigh(self, writer: MemoryWriter, session: str, signals: Mapping[str, int], space: str) -> None:
         """Store what behaviour shows often enough as a preference, with the number of times, in all sessions."""
         seen = self.state.signals.setdefault(space, {})
         for text, count in signals.items():
@@ -270,7 +270,7 @@ class Miner:
         for text in list(seen)[:-SIGNALS_MAX]:
             del seen[text]
 
-    def _record(self, writer: Writer, session: str, record: Mapping[str, Any], space: str) -> None:
+    def _record(self, writer: MemoryWriter, session: str, record: Mapping[str, Any], space: str) -> None:
         try:
             writer.record_run(session, space=space, mask=True, **record)
             self.mined.sessions += 1
@@ -314,7 +314,7 @@ def _item(text: str, class_: str, key: str, space: str, *, basis: str = "", coun
     return item
 
 
-def _raise(writer: Writer, memory: Memory, attrs: Mapping[str, str]) -> None:
+def _raise(writer: MemoryWriter, memory: Memory, attrs: Mapping[str, str]) -> None:
     """Note newer signals on a preference that was known. One that somebody said or forgot stays as it is."""
     raised = memory.attrs.get(TIER) in (rules.SIGNALS, rules.INFERRED) and not attrs.items() <= memory.attrs.items()
     if raised and memory.state == "active":
@@ -337,7 +337,7 @@ def _directory_of(stream: BinaryIO) -> str:
     stream.seek(0)
     for _ in range(FIRST_LINES):
         for event in events_of(stream.readline(LINE_BYTES_MAX)):
-            if isinstance(event, Place) and event.cwd:
+            if isinstance(event, LineContext) and event.cwd:
                 return event.cwd
     return ""
 

@@ -23,11 +23,11 @@ from mnemesh.mining.transcript import (
     USER,
     Chosen,
     Event,
+    LineContext,
     Own,
-    Place,
+    TokenUsage,
     ToolCall,
     ToolResult,
-    Usage,
     Words,
 )
 from mnemesh_memory.values.injection import is_suspicious
@@ -63,7 +63,7 @@ class Extraction(NamedTuple):
 
 
 @dataclass(slots=True)
-class Session:
+class MinedSession:
     """A session so far. Fields without `_` are carried from reading to reading. `signals` counts by the text of a
     preference how often the person showed it."""
 
@@ -91,7 +91,7 @@ class Session:
         for event in events:
             if isinstance(event, Words):
                 self._hear(event)
-            elif isinstance(event, Place):
+            elif isinstance(event, LineContext):
                 self.id = self.id or event.session
                 self.cwd = self.cwd or event.cwd
                 if event.at:
@@ -102,7 +102,7 @@ class Session:
                     del self.open_calls[next(iter(self.open_calls))]
             elif isinstance(event, ToolResult):
                 self._end(event)
-            elif isinstance(event, Usage):
+            elif isinstance(event, TokenUsage):
                 self.tally.spent(event)
             elif isinstance(event, Chosen):
                 self._chosen(event.command)
@@ -132,7 +132,7 @@ class Session:
         }  # fmt: skip
 
     @classmethod
-    def of(cls, carried: Mapping[str, Any]) -> Session:
+    def of(cls, carried: Mapping[str, Any]) -> MinedSession:
         """A session by what `carried` gave."""
         calls = [ToolCall(id_, command, tuple(edited)) for id_, command, edited in carried.get("calls", ())]
         return cls(

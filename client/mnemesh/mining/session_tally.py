@@ -14,7 +14,7 @@ from typing import Any, Final
 from mnemesh.importing.claude_code import time_of
 from mnemesh.mining.credentials import masked
 from mnemesh.mining.shell_commands import group_of
-from mnemesh.mining.transcript import Usage
+from mnemesh.mining.transcript import TokenUsage
 from mnemesh_memory.values.injection import is_suspicious
 
 PROMPTS_MAX: Final = 40
@@ -61,7 +61,7 @@ class SessionTally:
             if name in self.errors or len(self.errors) < ERRORS_MAX:
                 self.errors[name] = self.errors.get(name, 0) + 1
 
-    def spent(self, usage: Usage) -> None:
+    def spent(self, usage: TokenUsage) -> None:
         """A message has used so much up to now."""
         self.model = usage.model or self.model
         self.latest[usage.message] = usage.tokens

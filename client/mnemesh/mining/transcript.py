@@ -44,7 +44,7 @@ _EXIT_CUES: Final = ("Process exited with code", "Exit code", '"exit_code":')
 _EXIT: Final = re.compile(r"(?:Process exited with code|Exit code:?|\"exit_code\":) ?(-?\d+)")
 
 
-class Place(NamedTuple):
+class LineContext(NamedTuple):
     """The session of the following events, its working directory and the time of the line, "" for unknown."""
 
     session: str
@@ -75,7 +75,7 @@ class ToolResult(NamedTuple):
     turned_down: bool = False  # by the person
 
 
-class Usage(NamedTuple):
+class TokenUsage(NamedTuple):
     """The tokens of a message so far: input, output, from a cache, into a cache."""
 
     message: str
@@ -97,7 +97,7 @@ class Own(NamedTuple):
     """The session is a question of the miner itself to a model."""
 
 
-Event = Place | Words | ToolCall | ToolResult | Usage | Chosen | Interrupted | Own
+Event = LineContext | Words | ToolCall | ToolResult | TokenUsage | Chosen | Interrupted | Own
 
 
 def events_of(line: bytes) -> Iterable[Event]:
@@ -123,12 +123,12 @@ def _of_claude(record: Mapping[str, Any]) -> Iterator[Event]:
     message = record.get("message")
     if not isinstance(message, dict):
         return
-    yield Place(
+    yield LineContext(
         _text(record.get("sessionId"), 200), _text(record.get("cwd"), 512), _text(record.get("timestamp"), TIME_CHARS)
     )
     usage = message.get("usage")
     if isinstance(usage, dict):
-        yield Usage(_text(message.get("id"), 200), _text(message.get("model"), 80), _counts(usage, _OF_MESSAGE))
+        yield TokenUsage(_text(message.get("id"), 200), _text(message.get("model"), 80), _counts(usage, _OF_MESSAGE))
     content = message.get("content")
     if isinstance(content, str):
         if record.get("isSidechain") is not True:
@@ -159,9 +159,9 @@ def _of_codex(record: Mapping[str, Any], payload: Mapping[str, Any]) -> Iterator
     record_type = record.get("type")
     if record_type == "session_meta":
         moment = _text(payload.get("timestamp"), TIME_CHARS)
-        yield Place(_text(payload.get("id"), 200), _text(payload.get("cwd"), 512), moment)
+        yield LineContext(_text(payload.get("id"), 200), _text(payload.get("cwd"), 512), moment)
     elif record_type == "turn_context":
-        yield Place("", _text(payload.get("cwd"), 512), _text(record.get("timestamp"), TIME_CHARS))
+        yield LineContext("", _text(payload.get("cwd"), 512), _text(record.get("timestamp"), TIME_CHARS))
     elif record_type == "event_msg" and payload.get("type") == "token_count":
         yield from _spent(payload.get("info"), _text(record.get("timestamp"), TIME_CHARS))
     if record_type != "response_item":
@@ -185,8 +185,8 @@ def _spent(info: object, moment: str) -> Iterator[Event]:
     total = info.get("total_token_usage") if isinstance(info, dict) else None
     if isinstance(total, dict):  # of the session so far
         given, out, cached, written = _counts(total, _OF_SESSION)
-        yield Place("", "", moment)
-        yield Usage("", "", (max(0, given - cached), out, cached, written))
+        yield LineContext("", "", moment)
+        yield TokenUsage("", "", (max(0, given - cached), out, cached, written))
 
 
 def _counts(usage: Mapping[str, Any], names: tuple[str, str, str, str]) -> tuple[int, int, int, int]:

@@ -32,7 +32,7 @@ keep: both hold, or you are not sure. Prefer keep.
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class ShownMemory:
     """A memory as the model sees it."""
 
     id: str
@@ -43,16 +43,16 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class AskedPair:
     """Two memories, the older one first, and why they are asked about."""
 
-    older: Statement
-    newer: Statement
+    older: ShownMemory
+    newer: ShownMemory
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class ProposedOperation:
     """One operation and its fate: `state` is proposed, done, or the reason why nothing was done."""
 
     op: str
@@ -63,32 +63,32 @@ class Proposal:
     state: str = "proposed"
 
 
-def messages(pairs: Sequence[Pair]) -> list[dict[str, str]]:
+def messages(pairs: Sequence[AskedPair]) -> list[dict[str, str]]:
     """The question to the model."""
     asked = [{"why": pair.why, "older": _form(pair.older), "newer": _form(pair.newer)} for pair in pairs[:PAIRS_MAX]]
     return question(INSTRUCTION, {"pairs": asked})
 
 
-def _form(statement: Statement) -> dict[str, str]:
+def _form(statement: ShownMemory) -> dict[str, str]:
     return {"id": statement.id, "written": statement.at, "text": statement.content[:TEXT_CHARS_MAX]}
 
 
-def proposals(reply: str, pairs: Sequence[Pair]) -> list[Proposal]:
+def proposals(reply: str, pairs: Sequence[AskedPair]) -> list[ProposedOperation]:
     """The proposals of a reply, each judged by the rails. Raises ValueError for a reply that is none."""
     known = {frozenset((pair.older.id, pair.newer.id)): pair for pair in pairs[:PAIRS_MAX]}
     proposed = [_proposal(item, known) for item in listed(reply, "operations")[: 4 * PAIRS_MAX]]
     return _limited(_unambiguous(proposed))
 
 
-def _proposal(item: Any, known: Mapping[frozenset[str], Pair]) -> Proposal:
+def _proposal(item: Any, known: Mapping[frozenset[str], AskedPair]) -> ProposedOperation:
     fields = item if isinstance(item, dict) else {}
     words = {name: fields[name] for name in ("op", "id", "other", "content") if isinstance(fields.get(name), str)}
     reason = " ".join(str(fields.get("reason", "")).split())[:REASON_CHARS_MAX]
-    made = Proposal(**({"op": "", "id": "", "other": ""} | words), reason=reason)
+    made = ProposedOperation(**({"op": "", "id": "", "other": ""} | words), reason=reason)
     return _with(made, _fault(made, known.get(frozenset((made.id, made.other)))))
 
 
-def _fault(made: Proposal, pair: Pair | None) -> str:
+def _fault(made: ProposedOperation, pair: AskedPair | None) -> str:
     """Why nothing is done, or "proposed"."""
     if made.op not in OPERATIONS:
         return f"not done: the operation is none of {', '.join(OPERATIONS)}"
@@ -111,7 +111,7 @@ def _fault(made: Proposal, pair: Pair | None) -> str:
     return "proposed"
 
 
-def _unambiguous(parsed: Sequence[Proposal]) -> list[Proposal]:
+def _unambiguous(parsed: Sequence[ProposedOperation]) -> list[ProposedOperation]:
     """Two proposals for one memory are none."""
     times = Counter(id_ for proposal in parsed if proposal.state == "proposed" for id_ in (proposal.id, proposal.other))
     return [
@@ -122,13 +122,15 @@ def _unambiguous(parsed: Sequence[Proposal]) -> list[Proposal]:
     ]
 
 
-def _limited(parsed: Iterable[Proposal]) -> list[Proposal]:
-    kept: list[Proposal] = []
+def _limited(parsed: Iterable[ProposedOperation]) -> list[ProposedOperation]:
+    kept: list[ProposedOperation] = []
     for proposal in parsed:
         over = proposal.state == "proposed" and sum(other.state == "proposed" for other in kept) >= DESTRUCTIVE_MAX
         kept.append(_with(proposal, f"not done: at most {DESTRUCTIVE_MAX} a run") if over else proposal)
     return kept
 
 
-def _with(made: Proposal, state: str) -> Proposal:
-    return Proposal(op=made.op, id=made.id, other=made.other, content=made.content, reason=made.reason, state=state)
+def _with(made: ProposedOperation, state: str) -> ProposedOperation:
+    return ProposedOperation(
+        op=made.op, id=made.id, other=made.other, content=made.content, reason=made.reason, state=state
+    )

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Final
 
 from mnemesh.api.json_form import rfc3339
 from mnemesh.errors import MnemeshError
-from mnemesh.reconciling.proposals import FORGET, MERGE, PAIRS_MAX, Pair, Proposal, Statement, messages, proposals
+from mnemesh.reconciling.proposals import (
+    FORGET,
+    MERGE,
+    PAIRS_MAX,
+    AskedPair,
+    ProposedOperation,
+    ShownMemory,
+    messages,
+    proposals,
+)
 from mnemesh.transport.chat_endpoint import ChatEndpoint
 
 if TYPE_CHECKING:
@@ -30,7 +39,7 @@ class Reconciled:
     """The proposals of a run, and their fate. `record` is the id of the memory that tells of it, "" without one."""
 
     pairs: int
-    operations: tuple[Proposal, ...]
+    operations: tuple[ProposedOperation, ...]
     applied: bool
     fault: str = ""  # Why the answer of the model was of no use.
     record: str = ""
@@ -54,7 +63,7 @@ def reconcile(client: Client, model: ChatEndpoint, space: str, *, apply: bool) -
     return Reconciled(pairs=len(pairs), operations=tuple(done), applied=True, record=_record(client, space, done))
 
 
-def pairs_of(client: Client, space: str) -> list[Pair]:
+def pairs_of(client: Client, space: str) -> list[AskedPair]:
     """The duplicates and contradictions of a space, with their whole texts."""
     named = [(pair.older.id, pair.newer.id, pair.reason) for pair in client.duplicates(space=space).pairs]
     named += [
@@ -71,19 +80,19 @@ def pairs_of(client: Client, space: str) -> list[Pair]:
     return [_pair(one, other, why) for one, other, why in both if one and other and one.space == other.space == space]
 
 
-def _pair(one: values.Memory, other: values.Memory, why: str) -> Pair:
+def _pair(one: values.Memory, other: values.Memory, why: str) -> AskedPair:
     older, newer = sorted((one, other), key=lambda memory: (memory.created_at, memory.id))
-    return Pair(_statement(older), _statement(newer), why)
+    return AskedPair(_statement(older), _statement(newer), why)
 
 
-def _statement(memory: values.Memory) -> Statement:
+def _statement(memory: values.Memory) -> ShownMemory:
     kept = memory.tier == "pinned" or bool(memory.conflicts) or not {"trigger", "rule"}.isdisjoint(memory.tags)
-    return Statement(
+    return ShownMemory(
         memory.id, memory.content, rfc3339(memory.created_at) if memory.created_at else "", kept, tuple(memory.heads)
     )
 
 
-def _done(client: Client, proposal: Proposal, seen: dict[str, Statement]) -> Proposal:
+def _done(client: Client, proposal: ProposedOperation, seen: dict[str, ShownMemory]) -> ProposedOperation:
     """Carry out a proposal, if both memories still are what the model saw."""
     try:
         for memory in client.get_many([proposal.id, proposal.other]).memories:
@@ -102,7 +111,7 @@ def _done(client: Client, proposal: Proposal, seen: dict[str, Statement]) -> Pro
     return replace(proposal, state=DONE)
 
 
-def _record(client: Client, space: str, done: Sequence[Proposal]) -> str:
+def _record(client: Client, space: str, done: Sequence[ProposedOperation]) -> str:
     lines = [
         f"{act.op} {act.id} ({act.reason}); undo with `mnemesh restore {act.id}`" for act in done if act.state == DONE
     ]

@@ -20,7 +20,7 @@ from http.client import BadStatusLine, HTTPConnection, HTTPException, HTTPRespon
 from typing import Any
 
 from mnemesh.stdio import rpc
-from mnemesh.stdio.node_link import Link, NodeUnreachable
+from mnemesh.stdio.node_link import NodeLink, NodeUnreachable
 from mnemesh.stdio.rpc import Lines, Message
 
 # Pauses before another attempt: none after the first failure, which is mostly a connection that had gone stale. The
@@ -53,7 +53,7 @@ class _End(Enum):
     LOST = auto()
 
 
-class Session:
+class HostSession:
     """The session of a host that speaks a protocol version before 2026-07-28: its `initialize`, id and
     version."""
 
@@ -75,7 +75,7 @@ class Session:
         fields = {"mcp-session-id": self.id, "mcp-protocol-version": self.version}
         return {name: value for name, value in fields.items() if value}
 
-    def renew(self, lost_id: str, link: Link) -> bool:
+    def renew(self, lost_id: str, link: NodeLink) -> bool:
         """Open the session again unless another thread has done so; False when the node doesn't let us."""
         with self._lock:
             if self.id != lost_id:
@@ -100,17 +100,17 @@ class Session:
 
 
 @dataclass(eq=False)
-class Exchange:
+class HostCall:
     """One message on its way. `may_repeat` judges calls of tools. `release` is called just before the answer, if any,
     is written. From then on the host may use the id again.
     """
 
     message: Message
-    _link: Link
-    _session: Session
+    _link: NodeLink
+    _session: HostSession
     _lines: Lines
     _may_repeat: Callable[[Message], bool]
-    _release: Callable[[Exchange], None]
+    _release: Callable[[HostCall], None]
 
     def __post_init__(self) -> None:
         self._cancel = threading.Lock()

@@ -10,8 +10,8 @@ from __future__ import annotations
 import threading
 from http.client import HTTPException
 
-from mnemesh.stdio.host_call import Session, answers_of
-from mnemesh.stdio.node_link import Link, NodeUnreachable
+from mnemesh.stdio.host_call import HostSession, answers_of
+from mnemesh.stdio.node_link import NodeLink, NodeUnreachable
 from mnemesh.stdio.rpc import Lines, Message
 
 UPDATED = "notifications/resources/updated"
@@ -23,7 +23,7 @@ PAUSE_MAX_S = 30.0
 class StandingStream:
     """`link` is this stream's own. Safe for any number of threads."""
 
-    def __init__(self, link: Link, session: Session, lines: Lines) -> None:
+    def __init__(self, link: NodeLink, session: HostSession, lines: Lines) -> None:
         self._link = link
         self._session = session
         self._lines = lines

@@ -44,7 +44,7 @@ class NodeUnreachable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class NodeTarget:
     """The given address: the node of `data_dir`, or the one at `endpoint` ("host:port" of its HTTP
     door. Of the gRPC door too, when that node's data directory is `data_dir`).
 
@@ -66,10 +66,10 @@ class Target:
         return "/mcp" + ("?" + urlencode({"toolsets": self.toolsets}, safe=",") if self.toolsets else "")
 
 
-class Link:
+class NodeLink:
     """Connections to one node. Safe for any number of threads. `say` writes one line of diagnostics."""
 
-    def __init__(self, target: Target, say: Callable[[str], None]) -> None:
+    def __init__(self, target: NodeTarget, say: Callable[[str], None]) -> None:
         self.target = target
         self._say = say
         self._search = threading.Lock()

@@ -23,9 +23,9 @@ from typing import Any, BinaryIO, NoReturn
 
 from mnemesh.errors import InvalidArgument, NotReachable
 from mnemesh.exit_status import EXIT_NOT_REACHABLE
-from mnemesh.stdio.host_call import LISTEN, Exchange, Session
+from mnemesh.stdio.host_call import LISTEN, HostCall, HostSession
 from mnemesh.stdio.news import StandingStream
-from mnemesh.stdio.node_link import Link, NodeUnreachable, Target
+from mnemesh.stdio.node_link import NodeLink, NodeTarget, NodeUnreachable
 from mnemesh.stdio.rpc import BUSY, LINE_BYTES_MAX, Lines, MalformedLine, Message, error_body, parse
 from mnemesh.transport.address import split_address
 from mnemesh.transport.local_node import check_directory
@@ -47,17 +47,17 @@ KEY = "idempotency_key"
 class Proxy:
     """Carries messages between a host and a node. `serve` returns when the host's input has ended."""
 
-    def __init__(self, link: Link, lines: Lines) -> None:
+    def __init__(self, link: NodeLink, lines: Lines) -> None:
         self._link = link
         self._lines = lines
-        self._session = Session()
+        self._session = HostSession()
         # A link of its own, which starts no node.
-        quiet = Link(replace(link.target, start=False), lambda text: None)
+        quiet = NodeLink(replace(link.target, start=False), lambda text: None)
         self._standing = StandingStream(quiet, self._session, lines)
         self._lock = threading.Lock()
         # Calls without an answer yet by their ids, and all whose thread has not ended.
-        self._calls: dict[str, Exchange] = {}
-        self._running: dict[Exchange, threading.Thread] = {}
+        self._calls: dict[str, HostCall] = {}
+        self._running: dict[HostCall, threading.Thread] = {}
         # A call of these is sent again after a lost answer, also for a host that never asked for the list of tools.
         self._reading_tools = READING_TOOLS
 
@@ -86,8 +86,8 @@ class Proxy:
         else:
             self._start(message)
 
-    def _exchange(self, message: Message) -> Exchange:
-        return Exchange(_with_key(message), self._link, self._session, self._lines, self._may_repeat, self._release)
+    def _exchange(self, message: Message) -> HostCall:
+        return HostCall(_with_key(message), self._link, self._session, self._lines, self._may_repeat, self._release)
 
     def _start(self, message: Message) -> None:
         exchange, slot = self._exchange(message), _slot(message)
@@ -108,7 +108,7 @@ class Proxy:
         elif refusal:
             say(f"{message.method or 'reply'} dropped: {refusal}")
 
-    def _run(self, exchange: Exchange) -> None:
+    def _run(self, exchange: HostCall) -> None:
         answer: dict[str, Any] | None = None
         message = exchange.message
         in_session = bool(self._session.id) and not message.version
@@ -128,7 +128,7 @@ class Proxy:
         if exchange.message.method == "tools/list" and answer is not None:
             self._learn(answer)
 
-    def _release(self, exchange: Exchange) -> None:
+    def _release(self, exchange: HostCall) -> None:
         """Free the id of a call that is answered. By then the id may be the next call's."""
         slot = _slot(exchange.message)
         with self._lock:
@@ -211,7 +211,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     sys.stdout = sys.stderr  # whatever else prints must not reach the host
     signal.signal(signal.SIGTERM, _terminated)
     try:
-        Proxy(Link(target, say), lines).serve(sys.stdin.buffer)
+        Proxy(NodeLink(target, say), lines).serve(sys.stdin.buffer)
     except KeyboardInterrupt:
         return 130
     return 0
@@ -246,7 +246,7 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def _target(options: argparse.Namespace) -> Target:
+def _target(options: argparse.Namespace) -> NodeTarget:
     data_dir = options.data or default_data_dir(os.environ)
     endpoint = options.endpoint or (os.environ.get("MNEMESH_ENDPOINT", "") if options.data is None else "")
     if options.space is not None and not options.space.strip():
@@ -262,7 +262,7 @@ def _target(options: argparse.Namespace) -> Target:
         project = project_here(data_dir) if space is None else Project(space)
     except (ValueError, InvalidArgument) as error:
         parser().error(str(error))
-    return Target(
+    return NodeTarget(
         data_dir=data_dir,
         endpoint=endpoint,
         token=options.token or os.environ.get("MNEMESH_TOKEN", ""),

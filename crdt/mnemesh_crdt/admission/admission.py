@@ -37,7 +37,7 @@ from mnemesh_crdt.admission.ancestry import GENESIS, GENESIS_PATHS, REVISIONS, A
 from mnemesh_crdt.admission.foreign_fields import NEWER, TIMES, Tree, Value
 from mnemesh_crdt.changes.chunk import ChangeHead
 from mnemesh_crdt.changes.envelope import CHANGE, Entry, Key, Refused
-from mnemesh_crdt.changes.operations import DELETE, MAKE_MAP, ChangeOps, Operation, OpId, Scalar, read_operations
+from mnemesh_crdt.changes.operations import DELETE, MAKE_MAP, ChangeOperation, ChangeOps, OpId, Scalar, read_operations
 from mnemesh_crdt.document.document import genesis_hash
 from mnemesh_crdt.document.shape import GENESIS_KEYS, MARK, rank
 from mnemesh_memory.access.grants import principal_of
@@ -138,7 +138,7 @@ class _Touch:
     path: Path
     key: str
     value: Value
-    replaced: tuple[Operation, ...] | None
+    replaced: tuple[ChangeOperation, ...] | None
 
 
 def _touches(change: ChangeOps, past: Ancestry | None, own: str) -> list[_Touch]:
@@ -174,7 +174,7 @@ def _touches(change: ChangeOps, past: Ancestry | None, own: str) -> list[_Touch]
     return touches
 
 
-def _replaced(operation: Operation, past: Ancestry | None) -> tuple[Operation, ...] | None:
+def _replaced(operation: ChangeOperation, past: Ancestry | None) -> tuple[ChangeOperation, ...] | None:
     if past is None and operation.replaced:
         return None
     replaced = []
@@ -186,7 +186,7 @@ def _replaced(operation: Operation, past: Ancestry | None) -> tuple[Operation, .
     return tuple(replaced)
 
 
-def _check_place(path: Path, operation: Operation, own: str) -> None:
+def _check_place(path: Path, operation: ChangeOperation, own: str) -> None:
     """Whether a change by `own` ("agent@node") may write at this key at all."""
     key = operation.key
     if not path or path[0].startswith(NEWER):

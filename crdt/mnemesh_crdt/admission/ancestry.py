@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from mnemesh_crdt.changes.chunk import ChangeHead, read_head
 from mnemesh_crdt.changes.envelope import Refused
-from mnemesh_crdt.changes.operations import MAKE_MAP, ChangeOps, Operation, OpId, read_operations
+from mnemesh_crdt.changes.operations import MAKE_MAP, ChangeOperation, ChangeOps, OpId, read_operations
 from mnemesh_crdt.document.document import GENESIS_ACTOR
 from mnemesh_crdt.document.shape import COLLECTIONS, GENESIS_KEYS
 
@@ -122,7 +122,7 @@ class Ancestry:
             self._read[actor] = read_operations(self._met[actor])
         return self._read.get(actor)
 
-    def operation(self, id: OpId) -> Operation | None:
+    def operation(self, id: OpId) -> ChangeOperation | None:
         """The operation with this id, if it is built on."""
         counter, actor = id
         change = self.change(actor)

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from mnemesh_crdt.admission.ancestry import REVISIONS
 from mnemesh_crdt.changes.chunk import inflated_size_max, read_head
 from mnemesh_crdt.changes.operations import MAKE_MAP, ChangeOps, OpId, read_operations
-from mnemesh_crdt.document.document import Unread, genesis_hash
+from mnemesh_crdt.document.document import UnreadChanges, genesis_hash
 from mnemesh_crdt.document.shape import FORGET
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.values import limits
@@ -33,7 +33,7 @@ _KEPT: Final = 65_536  # of all memories; others are weighed anew each time
 _DEPS_KEPT: Final = 64  # of one change; a change with more is read again
 
 
-class Weighed(NamedTuple):
+class WeighedChange(NamedTuple):
     """The properties that decide. `size` is in bytes, inflated; `writer` is the principal of its revision, "" when it
     makes none."""
 
@@ -44,10 +44,10 @@ class Weighed(NamedTuple):
 
 
 # By hash. A hash never changes its meaning, so one table serves all documents.
-_WEIGHED: Final[OrderedDict[str, Weighed]] = OrderedDict()
+_WEIGHED: Final[OrderedDict[str, WeighedChange]] = OrderedDict()
 
 
-def weigh(hash: str, raw: bytes, of: int = 1) -> Weighed:
+def weigh(hash: str, raw: bytes, of: int = 1) -> WeighedChange:
     """The weight of one change of a log, inflated once. Raises DataLoss for a damaged change. `of`: the number of
     changes weighed together. Of more than the table takes, the table keeps the same part each time."""
     known = _WEIGHED.get(hash)
@@ -55,7 +55,7 @@ def weigh(hash: str, raw: bytes, of: int = 1) -> Weighed:
         change = read_operations(raw)
         said = statement(change)
         writer = principal_of(str(said.get("by", "")))
-        known = Weighed(change.head.deps, change.size, writer, said.get("op") == FORGET)
+        known = WeighedChange(change.head.deps, change.size, writer, said.get("op") == FORGET)
         if len(known.deps) <= _DEPS_KEPT and int(hash[:8], 16) * of < _KEPT * 3 << 30:  # 3/4 of the table
             _WEIGHED[hash] = known
             if len(_WEIGHED) > _KEPT:
@@ -91,7 +91,7 @@ def heaviest() -> int:
     return max(limits.CHANGE_INFLATED_BYTES_MAX, least_weight())
 
 
-def within(id: str, space: str, log: Mapping[str, bytes], spare: int = 0) -> tuple[list[bytes], Unread | None]:
+def within(id: str, space: str, log: Mapping[str, bytes], spare: int = 0) -> tuple[list[bytes], UnreadChanges | None]:
     """The changes to read of the memory `id` in `space`, and the rest. `log` has all changes by hash, parents first.
     `spare` is room to leave for a change to come, in bytes."""
     if not spare and not may_be_too_much(log.values()):
@@ -101,15 +101,15 @@ def within(id: str, space: str, log: Mapping[str, bytes], spare: int = 0) -> tup
     return [raw for hash, raw in log.items() if hash in chosen], unread(weighed, len(chosen))
 
 
-def unread(weighed: Mapping[str, Weighed], chosen: int) -> Unread | None:
+def unread(weighed: Mapping[str, WeighedChange], chosen: int) -> UnreadChanges | None:
     """The rest of a log of which so many changes were chosen; None when there is none."""
     if chosen == len(weighed):
         return None
     built_on = {dep for change in weighed.values() for dep in change.deps}
-    return Unread(len(weighed) - chosen, frozenset(hash for hash in weighed if hash not in built_on))
+    return UnreadChanges(len(weighed) - chosen, frozenset(hash for hash in weighed if hash not in built_on))
 
 
-def choose(weighed: Mapping[str, Weighed], genesis: str, spare: int = 0) -> set[str]:
+def choose(weighed: Mapping[str, WeighedChange], genesis: str, spare: int = 0) -> set[str]:
     """The hashes of the changes to read, of a log with parents first."""
     most, least = limits.DOCUMENT_BYTES_MAX - spare, least_weight()
     weights = {hash: max(change.size, least) for hash, change in weighed.items()}
@@ -143,7 +143,7 @@ class _Choice:
     """The changes chosen so far, and their weight. A refusal is final: the choice only grows, and no group has more
     room than the one before it."""
 
-    weighed: Mapping[str, Weighed]
+    weighed: Mapping[str, WeighedChange]
     weights: Mapping[str, int]
     chosen: set[str]
     refused: set[str] = field(default_factory=set)

@@ -42,7 +42,7 @@ OpId: TypeAlias = tuple[int, str]  # counter and actor (hex): unique in a docume
 Scalar: TypeAlias = "str | int | float"
 
 
-class Operation(NamedTuple):
+class ChangeOperation(NamedTuple):
     """`action` (MAKE_MAP, PUT or DELETE) at `key` of the map that operation `object` made (None: the root map).
     `value` is None unless it puts. It takes the place of the operations `replaced`, which are sorted."""
 
@@ -63,7 +63,7 @@ class ChangeOps:
     first: int
     time: int
     message: str
-    operations: tuple[Operation, ...]
+    operations: tuple[ChangeOperation, ...]
     extra: bytes
     size: int = field(compare=False)
 
@@ -127,7 +127,7 @@ def _columns(body: bytes, at: int) -> tuple[dict[int, bytes], int]:
     return columns, at
 
 
-def _operations(columns: dict[int, bytes], actors: list[str]) -> tuple[Operation, ...]:
+def _operations(columns: dict[int, bytes], actors: list[str]) -> tuple[ChangeOperation, ...]:
     actions = _runs(columns.get(_ACTION, b""), read_uleb, CHANGE_OPERATIONS_MAX)
     count = len(actions)
     if not count:
@@ -164,7 +164,9 @@ def _operations(columns: dict[int, bytes], actors: list[str]) -> tuple[Operation
         at += number
         if number > 1 and any(left >= right for left, right in pairwise(ids)):
             raise unreadable("what an operation replaces is not in order")
-        operations.append(Operation(None if counter is None else (counter, actors[position]), key, action, value, ids))
+        operations.append(
+            ChangeOperation(None if counter is None else (counter, actors[position]), key, action, value, ids)
+        )
     return tuple(operations)
 
 

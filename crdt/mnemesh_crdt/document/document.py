@@ -33,7 +33,7 @@ from mnemesh_crdt.document.shape import (
     FORCED,
     FORMAT_MAJOR,
     MARK,
-    Change,
+    AutomergeChange,
     DocumentState,
     Edit,
     Tree,
@@ -68,7 +68,15 @@ _require_automerge()  # before the import below, which would fail on the stub wi
 
 from automerge.core import ROOT, Document, ObjType, ScalarType, Transaction  # noqa: E402
 
-__all__ = ["Change", "DocumentState", "Edit", "MemoryDocument", "RevisionFields", "Unread", "genesis_hash"]
+__all__ = [
+    "AutomergeChange",
+    "DocumentState",
+    "Edit",
+    "MemoryDocument",
+    "RevisionFields",
+    "UnreadChanges",
+    "genesis_hash",
+]
 
 GENESIS_ACTOR: Final = bytes(16)
 ACTOR_BYTES: Final = 16
@@ -80,7 +88,7 @@ _PANIC: Final = "PanicException"  # of pyo3_runtime, which can not be imported
 R = TypeVar("R")
 
 
-class Unread(NamedTuple):
+class UnreadChanges(NamedTuple):
     """The part of a log beyond the reading limit (budget.py): the number of its changes, and the hashes of the whole
     log's heads."""
 
@@ -96,7 +104,7 @@ class MemoryDocument:
     Not thread-safe. Raises DataLoss when a change is damaged or builds on one that is not there.
     """
 
-    def __init__(self, id: str, space: str, changes: Iterable[bytes] = (), unread: Unread | None = None) -> None:
+    def __init__(self, id: str, space: str, changes: Iterable[bytes] = (), unread: UnreadChanges | None = None) -> None:
         self.id = id
         self.space = space
         self.unread = unread
@@ -105,7 +113,7 @@ class MemoryDocument:
         self._equivocation: Equivocation | None  # in the place of the document when an actor is repeated
         self._document, self._equivocation = self._taken(self.changes)
 
-    def write(self, edit: Edit, actor: bytes) -> Change | None:
+    def write(self, edit: Edit, actor: bytes) -> AutomergeChange | None:
         """Apply `edit` as one change by `actor` (16 random bytes, never used before); None when nothing
         changes.
 
@@ -121,7 +129,7 @@ class MemoryDocument:
             self.changes.append(change.raw)
         return change
 
-    def _write_on_a_branch(self, equivocation: Equivocation, edit: Edit, actor: bytes) -> Change | None:
+    def _write_on_a_branch(self, equivocation: Equivocation, edit: Edit, actor: bytes) -> AutomergeChange | None:
         """Write on changes that load together; what ends in other branches is named there."""
         said = edit.revision
         base = equivocation.base(said.parents[0] if said is not None and said.parents else "")
@@ -146,7 +154,7 @@ class MemoryDocument:
 
     def _written(
         self, document: Document, edit: Edit, actor: bytes, ends: tuple[str, ...] = (), removed: Iterable[str] = ()
-    ) -> Change | None:
+    ) -> AutomergeChange | None:
         self._document = None  # until the change is found in order; else it is made again from the log
         before = document.get_heads()
         document.set_actor(actor)
@@ -168,7 +176,7 @@ class MemoryDocument:
         if self.unread is not None:
             heads = self.unread.heads.difference(bytes(dep).hex() for dep in change.deps)
             self.unread = self.unread._replace(heads=heads | {bytes(change.hash).hex()})
-        return Change(hash=bytes(change.hash).hex(), raw=raw, actor=actor.hex())
+        return AutomergeChange(hash=bytes(change.hash).hex(), raw=raw, actor=actor.hex())
 
     def merge(self, changes: Iterable[bytes]) -> None:
         """Take in changes made elsewhere, duplicates allowed, in such an order as a new document is made of.

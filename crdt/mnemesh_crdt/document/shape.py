@@ -44,7 +44,7 @@ Tree: TypeAlias = Mapping[str, object]  # what may be found
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AutomergeChange:
     """One Automerge change: hash and fresh actor in hex, and the bytes to log and send, at most
     limits.CHANGE_BYTES_MAX."""
 

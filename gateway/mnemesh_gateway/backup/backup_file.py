@@ -44,7 +44,7 @@ BLOCK: Final = tarfile.BLOCKSIZE
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BackupPart:
     """A file in a backup."""
 
     name: str
@@ -53,7 +53,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class BackupHead:
     """The first file of a backup, which describes the others. `at` is in ms. `incarnation`, `seq`, `memories` and
     `digest` are the ledger's, as in mnemesh_actors.ledger.backup.snapshot.Held."""
 
@@ -64,17 +64,17 @@ class Head:
     seq: int
     memories: int
     digest: str
-    files: tuple[Part, ...]
+    files: tuple[BackupPart, ...]
 
     def to_json(self) -> bytes:
         """As it is written."""
         return json.dumps({"kind": KIND, "format": FORMAT, **asdict(self)}, indent=1).encode() + b"\n"
 
 
-class Writer:
+class BackupWriter:
     """Writes a backup into `path`, which must not exist (0600). `sha256` is of the whole file, once it is closed."""
 
-    def __init__(self, path: Path, head: Head) -> None:
+    def __init__(self, path: Path, head: BackupHead) -> None:
         self._raw = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "wb+")
         self._at = head.at // 1000
         self._zip = gzip.GzipFile(filename="", fileobj=self._raw, mode="wb", compresslevel=EFFORT, mtime=self._at)
@@ -135,7 +135,7 @@ class Reader:
         """Nothing more is read."""
         self._zip.close()
 
-    def parts(self) -> Iterator[tuple[Part, Iterator[bytes]]]:
+    def parts(self) -> Iterator[tuple[BackupPart, Iterator[bytes]]]:
         """Each file with its bytes, to be read in order and to their end. Then the file's own end is checked."""
         for part in self.head.files:
             name, size = self._member()
@@ -146,7 +146,7 @@ class Reader:
         if any(self._take(2 * BLOCK)) or self._piece(1):
             raise self._damaged("something comes after its end")
 
-    def _checked(self, part: Part) -> Iterator[bytes]:
+    def _checked(self, part: BackupPart) -> Iterator[bytes]:
         left, hashed = part.bytes, hashlib.sha256()
         while left:
             piece = self._piece(min(left, PIECE_BYTES))
@@ -158,7 +158,7 @@ class Reader:
         if hashed.hexdigest() != part.sha256:
             raise self._damaged(f"{part.name} is not what was written: its SHA-256 differs")
 
-    def _read_head(self) -> Head:
+    def _read_head(self) -> BackupHead:
         try:
             name, size = self._member()
         except DataLoss:
@@ -184,12 +184,14 @@ class Reader:
             )
         return self._head(value)
 
-    def _head(self, value: dict[str, Any]) -> Head:
+    def _head(self, value: dict[str, Any]) -> BackupHead:
         try:
-            files = tuple(Part(str(part["name"]), int(part["bytes"]), str(part["sha256"])) for part in value["files"])
+            files = tuple(
+                BackupPart(str(part["name"]), int(part["bytes"]), str(part["sha256"])) for part in value["files"]
+            )
             texts: dict[str, Any] = {name: str(value[name]) for name in ("version", "node_id", "incarnation", "digest")}
             numbers: dict[str, Any] = {name: int(value[name]) for name in ("at", "seq", "memories")}
-            head = Head(**texts, **numbers, files=files)
+            head = BackupHead(**texts, **numbers, files=files)
         except (ValueError, KeyError, TypeError) as error:
             raise self._damaged(f"{HEAD}: {error!r}") from None
         names = [part.name for part in files]
@@ -252,7 +254,7 @@ class Reader:
         )
 
 
-def verify(path: Path) -> Head:
+def verify(path: Path) -> BackupHead:
     """Read a backup to its end and check every byte. The head comes back. Raises as Reader does."""
     with closing(Reader(path)) as reader:
         for _, pieces in reader.parts():

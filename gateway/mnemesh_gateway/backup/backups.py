@@ -23,7 +23,15 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from mnemesh_actors.storage.data_directory import KEY_FILE, MANIFEST, lost, replace_file, sync_folder
-from mnemesh_gateway.backup.backup_file import LEDGER, PIECE_BYTES, REGISTER, TRANSCRIPTS, Head, Part, Writer
+from mnemesh_gateway.backup.backup_file import (
+    LEDGER,
+    PIECE_BYTES,
+    REGISTER,
+    TRANSCRIPTS,
+    BackupHead,
+    BackupPart,
+    BackupWriter,
+)
 from mnemesh_gateway.peers.peer_book import PEERS_FILE
 from mnemesh_gateway.security.access import ACCESS_FILE
 from mnemesh_memory.values import limits
@@ -108,7 +116,7 @@ class Backups:
     async def _write(self, target: Path, begun: Backup, copy: LedgerCopy, transcripts: FileCopy | None) -> Backup:
         small = await asyncio.to_thread(small_files, self._data_dir)
         held = copy.copied.held
-        head = Head(
+        head = BackupHead(
             version=version("mnemesh"),
             at=begun.at,
             node_id=str(json.loads(small[MANIFEST])["node_id"]),
@@ -117,15 +125,15 @@ class Backups:
             memories=held.memories,
             digest=held.digest,
             files=(
-                *(Part(name, len(data), hashlib.sha256(data).hexdigest()) for name, data in small.items()),
-                Part(LEDGER, copy.copied.bytes, copy.copied.sha256),
-                *((Part(TRANSCRIPTS, transcripts.bytes, transcripts.sha256),) if transcripts else ()),
+                *(BackupPart(name, len(data), hashlib.sha256(data).hexdigest()) for name, data in small.items()),
+                BackupPart(LEDGER, copy.copied.bytes, copy.copied.sha256),
+                *((BackupPart(TRANSCRIPTS, transcripts.bytes, transcripts.sha256),) if transcripts else ()),
             ),
         )
         partial = target.with_name(f".{target.name}{UNFINISHED}")
         try:
             with _explained(target):
-                writer = await asyncio.to_thread(Writer, partial, head)
+                writer = await asyncio.to_thread(BackupWriter, partial, head)
                 try:
                     size, sha256 = await _fill(writer, small, copy, transcripts)
                 except BaseException:  # boundary: closed, then raised again
@@ -174,7 +182,7 @@ class Backups:
 
 
 async def _fill(
-    writer: Writer, small: Mapping[str, bytes], copy: LedgerCopy, transcripts: FileCopy | None
+    writer: BackupWriter, small: Mapping[str, bytes], copy: LedgerCopy, transcripts: FileCopy | None
 ) -> tuple[int, str]:
     def put(name: str, data: bytes) -> None:
         writer.begin(name, len(data))
@@ -183,14 +191,14 @@ async def _fill(
 
     for name, data in small.items():
         await asyncio.to_thread(put, name, data)
-    await _pour(writer, Part(LEDGER, copy.copied.bytes, copy.copied.sha256), copy.pieces())
+    await _pour(writer, BackupPart(LEDGER, copy.copied.bytes, copy.copied.sha256), copy.pieces())
     if transcripts:
-        part = Part(TRANSCRIPTS, transcripts.bytes, transcripts.sha256)
+        part = BackupPart(TRANSCRIPTS, transcripts.bytes, transcripts.sha256)
         await _pour(writer, part, _pieces(transcripts.path))
     return await asyncio.to_thread(writer.finish)
 
 
-async def _pour(writer: Writer, part: Part, pieces: AsyncIterator[bytes]) -> None:
+async def _pour(writer: BackupWriter, part: BackupPart, pieces: AsyncIterator[bytes]) -> None:
     came = hashlib.sha256()
     writer.begin(part.name, part.bytes)
     async for piece in pieces:

@@ -10,19 +10,19 @@ from pathlib import Path
 from mnemesh_actors.ledger.integrity import alarms
 from mnemesh_actors.ledger.integrity.incarnation import known_as, mark_of
 from mnemesh_actors.ledger.store.schema import read_only, version_of
-from mnemesh_gateway.doctor.installation import Finding
-from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.doctor.installation import DoctorFinding
+from mnemesh_gateway.doctor.place import Examination
 
 
-def unacknowledged(place: Place) -> Iterator[Finding]:
+def unacknowledged(place: Examination) -> Iterator[DoctorFinding]:
     """Alarms stay findings until a person acknowledges them."""
     for alarm in alarms.read(place.ledger.parent):
-        yield Finding(
+        yield DoctorFinding(
             "data", alarm, f"once you have read it: mnemesh doctor --acknowledge --data {place.data_dir}"
         )  # fmt: skip
 
 
-def missing_entries(place: Place) -> Iterator[Finding]:
+def missing_entries(place: Examination) -> Iterator[DoctorFinding]:
     """The mark of the last commit, before a start of the node compares it."""
     if place.node is not None or not version_of(place.ledger):
         return  # a node that runs has compared it, and commits right now
@@ -34,7 +34,7 @@ def missing_entries(place: Place) -> Iterator[Finding]:
     except (OSError, sqlite3.DatabaseError):
         return  # no mark was written yet, or the ledger's own check says what is wrong
     if known == incarnation and last < reached:
-        yield Finding(
+        yield DoctorFinding(
             "data", f"{reached - last} entries are lost: {place.ledger} ends at {last}, and {reached} were committed",
             "restore a backup, or start the node: its peers bring back the entries that they hold, "
             "and the index is made anew",

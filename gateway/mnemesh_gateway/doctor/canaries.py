@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from mnemesh_gateway.doctor.installation import Finding
-from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.doctor.installation import DoctorFinding
+from mnemesh_gateway.doctor.place import Examination
 from mnemesh_gateway.doctor.process_checks import ask
 from mnemesh_memory.policy.rules import stored_rules
 from mnemesh_memory.policy.rules.stored_rules import TAG as RULE
@@ -44,11 +44,13 @@ NONSENSE: Final = (
 _WORD: Final = re.compile(r"\w{4,}")
 
 
-def canaries(place: Place) -> Iterator[Finding]:
+def canaries(place: Examination) -> Iterator[DoctorFinding]:
     """Memories that recall does not find, each with the reason, and nonsense that gets an answer."""
     listed, _ = ask(place, f"/v1/memories?{urlencode({'everywhere': 'true', 'limit': LIST_LIMIT_MAX})}", ANSWER_S)
     if listed is None:
-        yield Finding("recall", "no node answers, so no memory was asked for", "`mnemesh up` starts one", remark=True)
+        yield DoctorFinding(
+            "recall", "no node answers, so no memory was asked for", "`mnemesh up` starts one", remark=True
+        )
         return
     memories = [memory for memory in listed["memories"] if _can_be_asked(memory)]
     common = Counter(word for memory in memories for word in set(_words(memory["content"])))
@@ -56,21 +58,23 @@ def canaries(place: Place) -> Iterator[Finding]:
     try:
         lost = list(_lost(place, asked, common))
         answered = [text for text in NONSENSE if _is_answered(place, text)]
-    except Unanswered as why:
-        yield Finding("recall", f"the node did not answer a question ({why})", "`mnemesh status` says how it stands")
+    except CanaryUnanswered as why:
+        yield DoctorFinding(
+            "recall", f"the node did not answer a question ({why})", "`mnemesh status` says how it stands"
+        )
         return
     yield from lost
     for text in answered:
-        yield Finding(
+        yield DoctorFinding(
             "recall", f"the node takes the nonsense \"{text}\" for known",
             f"`mnemesh recall --explain \"{text}\"` shows why; a setting or weight may be too generous",
         )  # fmt: skip
     if not lost and not answered:
         counted = f"{len(asked)} of {count_of(len(asked), 'memory')} found by their own words, each also by a few"
-        yield Finding("recall", f"{counted}; nonsense gets no answer", "nothing is to be done", remark=True)
+        yield DoctorFinding("recall", f"{counted}; nonsense gets no answer", "nothing is to be done", remark=True)
 
 
-class Unanswered(Exception):
+class CanaryUnanswered(Exception):
     """A question without an answer of the node."""
 
 
@@ -87,7 +91,7 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _lost(place: Place, asked: Sequence[Json], common: Counter[str]) -> Iterator[Finding]:
+def _lost(place: Examination, asked: Sequence[Json], common: Counter[str]) -> Iterator[DoctorFinding]:
     by_terms = []
     for memory in asked:
         own = " ".join(memory["content"].split())[:OWN_CHARS]
@@ -103,17 +107,19 @@ def _lost(place: Place, asked: Sequence[Json], common: Counter[str]) -> Iterator
         yield from by_terms[:SHOWN_MAX]
 
 
-def _finding(memory: Json, by: str, question: str, why: str) -> Finding:
+def _finding(memory: Json, by: str, question: str, why: str) -> DoctorFinding:
     command = f'mnemesh recall --explain --space {memory["space"]} -- "{question[:60]}"'
-    return Finding("recall", f"{memory['id']} is not found by {by}: {why}", f"`{command}` shows what stands before it")
+    return DoctorFinding(
+        "recall", f"{memory['id']} is not found by {by}: {why}", f"`{command}` shows what stands before it"
+    )
 
 
-def _hidden(memory: Json, rule: str) -> Finding:
+def _hidden(memory: Json, rule: str) -> DoctorFinding:
     fix = "nothing is to be done; `mnemesh rule list` shows the rules"
-    return Finding("recall", f"{memory['id']} is left out of recall by the rule {rule}", fix, remark=True)
+    return DoctorFinding("recall", f"{memory['id']} is left out of recall by the rule {rule}", fix, remark=True)
 
 
-def _hidden_by(place: Place, memory: Json) -> str:
+def _hidden_by(place: Examination, memory: Json) -> str:
     """The rule of a space, of the owner or of the settings that hides a memory, "" for none."""
     source = memory.get("source", {})
     facts = Ruled(
@@ -137,7 +143,7 @@ def _holds(rule: Json, facts: Ruled) -> bool:
     return rule_holds(stated, facts)
 
 
-def _why_not(place: Place, memory: Json, question: str, places: int) -> str:
+def _why_not(place: Examination, memory: Json, question: str, places: int) -> str:
     """Why a memory does not stand among the first of the answer to a question, "" when it does. A memory with the same
     text counts for it."""
     answer = _answer(place, question, memory["space"])
@@ -154,14 +160,14 @@ def _why_not(place: Place, memory: Json, question: str, places: int) -> str:
     return f"it is not among the first {LOOKED_AT}; a rule may hide this memory, or the vector is missing"
 
 
-def _is_answered(place: Place, question: str) -> bool:
+def _is_answered(place: Examination, question: str) -> bool:
     answer = _answer(place, question, "")
     return bool(answer["results"]) and not answer.get("abstain")
 
 
-def _answer(place: Place, question: str, space: str) -> Json:
+def _answer(place: Examination, question: str, space: str) -> Json:
     fields = {"query": question, "limit": LOOKED_AT, "probe": "true", "time_words": "off"}
     answer, status = ask(place, f"/v1/recall?{urlencode({**fields, **({'spaces': space} if space else {})})}", ANSWER_S)
     if answer is None:
-        raise Unanswered(f"status {status}" if status else f"nothing within {ANSWER_S:g} s")
+        raise CanaryUnanswered(f"status {status}" if status else f"nothing within {ANSWER_S:g} s")
     return answer

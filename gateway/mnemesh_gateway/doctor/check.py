@@ -1,8 +1,8 @@
 """All checks, in the order in which a person would look.
 
-A check takes a `Place` and gives findings. None but remarks means healthy. Nothing is written, and no lock is taken
-that a node could want. The engines (Automerge, Edge, the model) are not imported: a broken engine would stop the doctor
-too.
+A check takes an `Examination` and gives findings. None but remarks means healthy. Nothing is written, and no lock is
+taken that a node could want. The engines (Automerge, Edge, the model) are not imported: a broken engine would stop the
+doctor too.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from mnemesh_gateway.doctor import alarm_checks, directory_checks, process_checks, qdrant
-from mnemesh_gateway.doctor.installation import Finding
-from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.doctor.installation import DoctorFinding
+from mnemesh_gateway.doctor.place import Examination
 
-CHECKS: tuple[Callable[[Place], Iterator[Finding]], ...] = (
+CHECKS: tuple[Callable[[Examination], Iterator[DoctorFinding]], ...] = (
     directory_checks.data_directory,
     directory_checks.disk,
     directory_checks.manifest,
@@ -38,7 +38,7 @@ CHECKS: tuple[Callable[[Place], Iterator[Finding]], ...] = (
 )
 
 
-def examine(place: Place) -> list[Finding]:
+def examine(place: Examination) -> list[DoctorFinding]:
     """The findings of all checks, in order. Of a directory out of sight that alone."""
     if unseen := list(directory_checks.out_of_sight(place)):
         return unseen

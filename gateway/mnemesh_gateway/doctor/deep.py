@@ -10,32 +10,32 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Final
 
-from mnemesh_actors.ledger.integrity.scrub import Comparison
+from mnemesh_actors.ledger.integrity.scrub import ViewComparison
 from mnemesh_actors.ledger.store.schema import MIGRATIONS, read_only, version_of
-from mnemesh_gateway.doctor.installation import Finding
-from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.doctor.installation import DoctorFinding
+from mnemesh_gateway.doctor.place import Examination
 from mnemesh_memory.values.errors import count_of
 
 SHOWN_MAX: Final = 8
 
 
-def view(place: Place) -> Iterator[Finding]:
+def view(place: Examination) -> Iterator[DoctorFinding]:
     """What differs. An older format has no checksums yet, and a start makes them."""
     version = version_of(place.ledger)
     if not version:
         return
     if version != len(MIGRATIONS):
-        yield Finding(
+        yield DoctorFinding(
             "view", f"{place.ledger} has format {version}, which can't be compared",
             "start the node once (`mnemesh up`): it brings the ledger to the present format", remark=True,
         )  # fmt: skip
         return
     try:
         with closing(read_only(place.ledger)) as db:
-            comparison = Comparison(db)
+            comparison = ViewComparison(db)
             damaged, (entries, rows) = list(comparison.damaged()), comparison.counts()
     except sqlite3.DatabaseError as error:
-        yield Finding(
+        yield DoctorFinding(
             "view", f"{place.ledger} can't be read to its end ({error})",
             "restore a backup, or start the node: a start makes the view anew from the log",
         )  # fmt: skip
@@ -43,11 +43,11 @@ def view(place: Place) -> Iterator[Finding]:
     if damaged:
         named = "; ".join(f"{id_}: {why}" for id_, why in damaged[:SHOWN_MAX])
         more = f"; {len(damaged) - SHOWN_MAX} more" if len(damaged) > SHOWN_MAX else ""
-        yield Finding(
+        yield DoctorFinding(
             "view", f"{count_of(len(damaged), 'memory')} damaged on disk ({named}{more})",
             "read one of them, or leave the node running, which makes the view anew from the log. Where the log is "
             "damaged, `mnemesh sync now` brings back what a peer holds, otherwise restore a backup",
         )  # fmt: skip
     else:
         checked = f"{count_of(entries, 'entry')} of the log and {count_of(rows, 'row')} of the view"
-        yield Finding("view", f"{checked} were compared, and agree", "nothing is to be done", remark=True)
+        yield DoctorFinding("view", f"{checked} were compared, and agree", "nothing is to be done", remark=True)

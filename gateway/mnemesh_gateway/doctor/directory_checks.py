@@ -20,8 +20,8 @@ from mnemesh_actors.storage.data_directory import FORMAT, KEY_FILE, MANIFEST, ch
 from mnemesh_actors.storage.file_format import Migrations, format_of
 from mnemesh_actors.storage.index_state import read_meta
 from mnemesh_actors.transcripts.transcript_file import MIGRATIONS as TRANSCRIPT_MIGRATIONS
-from mnemesh_gateway.doctor.installation import Finding
-from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.doctor.installation import DoctorFinding
+from mnemesh_gateway.doctor.place import Examination
 from mnemesh_gateway.doors.mcp.tools.toolsets import select
 from mnemesh_gateway.peers.peer_book import PEERS_FILE, PeerBook
 from mnemesh_gateway.security.access import ACCESS_FILE, Access
@@ -38,76 +38,78 @@ ANEW = "restore it from a backup, or rm {} and issue the tokens anew (`mnemesh a
 META, POINTS = "meta.json", "points"
 
 
-def out_of_sight(place: Place) -> Iterator[Finding]:
+def out_of_sight(place: Examination) -> Iterator[DoctorFinding]:
     """A directory that nobody can look at: nothing else can be said of it then."""
     path = place.data_dir
     try:
         path.exists()
         (path / MANIFEST).exists()
     except OSError as error:
-        yield Finding(
+        yield DoctorFinding(
             "data directory", f"{path} can't be looked at by user {os.getuid()}: {error.strerror}",
             "give it to the user who runs the node, or name another directory with --data DIR or MNEMESH_DATA_DIR",
         )  # fmt: skip
 
 
-def data_directory(place: Place) -> Iterator[Finding]:
+def data_directory(place: Examination) -> Iterator[DoctorFinding]:
     path = place.data_dir
     if not path.exists():
-        yield Finding(
+        yield DoctorFinding(
             "data directory", f"{path} does not exist: no node has run here",
             "start one with `mnemesh up`, or name the right directory with --data DIR or MNEMESH_DATA_DIR",
         )  # fmt: skip
     elif not path.is_dir():
-        yield Finding(
+        yield DoctorFinding(
             "data directory", f"{path} is not a directory",
             "move that file away, or name another directory with --data DIR or MNEMESH_DATA_DIR",
         )  # fmt: skip
     elif not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        yield Finding(
+        yield DoctorFinding(
             "data directory", f"{path} can't be written by user {os.getuid()}",
             f"give it to the user who runs the node: chown -R $(id -u) {path} && chmod 700 {path}",
         )  # fmt: skip
     elif _open_to_others(path):
-        yield Finding(
+        yield DoctorFinding(
             "data directory", f"{path} is open to other users (mode {stat.S_IMODE(path.stat().st_mode):o})",
             f"chmod 700 {path}",
         )  # fmt: skip
 
 
-def manifest(place: Place) -> Iterator[Finding]:
+def manifest(place: Examination) -> Iterator[DoctorFinding]:
     path = place.data_dir / MANIFEST
     if not path.exists():
         if place.ledger.exists():
-            yield Finding("manifest", f"{path} is missing", "restore it from a backup; it holds the node's id")
+            yield DoctorFinding("manifest", f"{path} is missing", "restore it from a backup; it holds the node's id")
         return
     try:
         version = int(json.loads(path.read_text("utf-8"))["format"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        yield Finding("manifest", f"{path} is damaged ({error})", "restore it from a backup; it holds the node's id")
+        yield DoctorFinding(
+            "manifest", f"{path} is damaged ({error})", "restore it from a backup; it holds the node's id"
+        )
         return
     if version > FORMAT:
         yield _newer(place.data_dir, version, FORMAT)
         return
     key = place.data_dir / KEY_FILE
     if not key.exists():
-        yield Finding("manifest", f"{key} is missing", "restore it from a backup; it signs this node's entries")
+        yield DoctorFinding("manifest", f"{key} is missing", "restore it from a backup; it signs this node's entries")
     elif _open_to_others(key):
-        yield Finding("manifest", f"{key} can be read by other users", f"chmod 600 {key}")
+        yield DoctorFinding("manifest", f"{key} can be read by other users", f"chmod 600 {key}")
     else:
         yield from _refused("manifest", lambda: check_directory(place.data_dir), FROM_BACKUP)
 
 
-def _refused(what: str, attempt: Callable[[], object], fix: str) -> Iterator[Finding]:
+def _refused(what: str, attempt: Callable[[], object], fix: str) -> Iterator[DoctorFinding]:
     """The refusal of a start, by the code of the start itself."""
     try:
         attempt()
     except MnemeshError as error:
-        yield Finding(what, f"a start is refused: {error.message}", fix)
+        yield DoctorFinding(what, f"a start is refused: {error.message}", fix)
 
 
-def _newer(path: Path, version: int, known: int) -> Finding:
-    return Finding(
+def _newer(path: Path, version: int, known: int) -> DoctorFinding:
+    return DoctorFinding(
         "format", f"{path} has format {version}; this version reads up to {known}",
         "install a newer mnemesh (pip install -U 'mnemesh[node]'), or use another data directory; nothing was changed",
     )  # fmt: skip
@@ -117,38 +119,38 @@ def _open_to_others(path: Path) -> bool:
     return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
 
 
-def owner_token(place: Place) -> Iterator[Finding]:
+def owner_token(place: Examination) -> Iterator[DoctorFinding]:
     path = place.data_dir / TOKEN_FILE
     if not path.exists():
         if (place.data_dir / MANIFEST).exists():
-            yield Finding(
+            yield DoctorFinding(
                 "owner token", f"{path} is missing: no client can speak to the node",
                 "restart the node (`mnemesh up`), which makes a new token; clients with a copy need the new one",
             )  # fmt: skip
         return
     if not path.read_text("utf-8", "replace").strip():
-        yield Finding(
+        yield DoctorFinding(
             "owner token", f"{path} is empty",
             f"rm {path}, then restart the node (`mnemesh up`): it makes a new token",
         )  # fmt: skip
     if _open_to_others(path):
-        yield Finding("owner token", f"{path} can be read by other users of this machine", f"chmod 600 {path}")
+        yield DoctorFinding("owner token", f"{path} can be read by other users of this machine", f"chmod 600 {path}")
 
 
-def agents(place: Place) -> Iterator[Finding]:
+def agents(place: Examination) -> Iterator[DoctorFinding]:
     """The tokens of agents: a start refuses a file that others can read, that is damaged, or of a newer format."""
     path = place.data_dir / ACCESS_FILE
     if not path.exists():
         return
     if _open_to_others(path):
-        yield Finding("agents", f"{path} can be read by other users of this machine", f"chmod 600 {path}")
+        yield DoctorFinding("agents", f"{path} can be read by other users of this machine", f"chmod 600 {path}")
     if path.with_name(path.name + "-journal").exists():
         return  # it is written right now, or the next start undoes what a crash left
     version, fault = _looked_at(path, ())  # a start looks at the columns, below
     if version > len(ACCESS_MIGRATIONS):
         yield _newer(path, version, len(ACCESS_MIGRATIONS))
     elif fault != "ok":
-        yield Finding(
+        yield DoctorFinding(
             "agents", f"{path} is damaged ({fault})",
             ANEW.format(path),
         )  # fmt: skip
@@ -159,55 +161,55 @@ def agents(place: Place) -> Iterator[Finding]:
         )
 
 
-def peers(place: Place) -> Iterator[Finding]:
+def peers(place: Examination) -> Iterator[DoctorFinding]:
     """The list of peers and their tokens."""
     path = place.data_dir / PEERS_FILE
     fix = f"restore it from a backup, or rm {path} and add the peers anew (`mnemesh peer add`)"
     yield from _refused("peers", lambda: PeerBook(place.data_dir), fix)
 
 
-def toolsets(place: Place) -> Iterator[Finding]:
+def toolsets(place: Examination) -> Iterator[DoctorFinding]:
     """The names of toolsets in the settings."""
     fix = "correct mcp_toolsets, or remove it"
     yield from _refused("settings", lambda: select(place.settings.mcp_toolsets.split(",")), fix)
 
 
-def disk(place: Place) -> Iterator[Finding]:
+def disk(place: Examination) -> Iterator[DoctorFinding]:
     path = place.data_dir
     while not path.exists():
         path = path.parent
     free, reserve = place.free_bytes(path), place.settings.disk_reserve_bytes
     if free < reserve:
-        yield Finding(
+        yield DoctorFinding(
             "disk", f"only {free // 2**20} MiB are free where {place.data_dir} lies, and {reserve // 2**20} MiB are "
             "kept back (disk_reserve_bytes): the node reads only",
             "free space on that disk: writes then go on by themselves",
         )  # fmt: skip
     elif free < DISK_FREE_BYTES_MIN:
-        yield Finding(
+        yield DoctorFinding(
             "disk", f"only {free // 2**20} MiB are free where {place.data_dir} lies",
             f"free at least {DISK_FREE_BYTES_MIN // 2**20} MiB: a write that finds no space is refused, and says so",
         )  # fmt: skip
 
 
-def model(place: Place) -> Iterator[Finding]:
+def model(place: Examination) -> Iterator[DoctorFinding]:
     """There has to be a model that a start can find. Nothing is loaded, converted or fetched here."""
     settings = place.settings
     try:
         known = GenerationFile(place.data_dir).read() if place.data_dir.is_dir() else None
     except DataLoss as error:
         fix = f"delete {place.data_dir / FILE} and start with the same model_dir: no memory is lost"
-        yield Finding("model", error.message, fix)
+        yield DoctorFinding("model", error.message, fix)
         return
     except FailedPrecondition as error:
-        yield Finding("model", error.message, f"install the newer mnemesh that wrote {place.data_dir / FILE}")
+        yield DoctorFinding("model", error.message, f"install the newer mnemesh that wrote {place.data_dir / FILE}")
         return
     folder = known.active.model if known else settings.model_dir
     if folder.startswith(("/", "~")) or (known is None and folder):
         try:
             configured(Path(folder).expanduser())
         except InvalidArgument as error:
-            yield Finding(
+            yield DoctorFinding(
                 "model", error.message,
                 f"put the model back; or delete {place.data_dir / FILE}: the index is then made anew with the model "
                 "that the settings name"
@@ -226,7 +228,7 @@ def model(place: Place) -> Iterator[Finding]:
         if settings.model_download
         else "a start is refused"
     )
-    yield Finding(
+    yield DoctorFinding(
         "model", f"there is no embedding model on this machine: {later}",
         "mnemesh model install (in a clone: make setup), or set model_dir to a folder with model.onnx",
     )  # fmt: skip
@@ -258,7 +260,7 @@ def _looked_at(path: Path, migrations: Migrations) -> tuple[int, str]:
         return 0, str(error)
 
 
-def ledger(place: Place) -> Iterator[Finding]:
+def ledger(place: Examination) -> Iterator[DoctorFinding]:
     """The log is the truth: it has to exist with sound pages and entries, a known format and past times."""
     if not place.ledger.exists():
         if place.node is None and (place.data_dir / MANIFEST).exists():
@@ -286,7 +288,7 @@ def ledger(place: Place) -> Iterator[Finding]:
         faults.append(str(error))
     if faults:
         more = f"; {len(faults) - FAULTS_SHOWN} more" if len(faults) > FAULTS_SHOWN else ""
-        yield Finding(
+        yield DoctorFinding(
             "ledger", f"{place.ledger} is damaged ({'; '.join(faults[:FAULTS_SHOWN])}{more})",
             f"keep a copy of the whole directory, then restore it from a backup, or {salvage_advice(place.ledger)}",
         )  # fmt: skip
@@ -294,20 +296,20 @@ def ledger(place: Place) -> Iterator[Finding]:
         yield _lost(place, problem)
     elif newest is not None and newest > place.now_ms + CLOCK_SLACK_MS:
         behind_s = (newest - place.now_ms) // 1000
-        yield Finding(
+        yield DoctorFinding(
             "clock", f"this machine's clock is {behind_s} s before the newest entry of the ledger",
             "set the clock (timedatectl set-ntp true). Order and durability don't depend on it, shown times do",
         )  # fmt: skip
 
 
-def _lost(place: Place, problem: str) -> Finding:
-    return Finding(
+def _lost(place: Examination, problem: str) -> DoctorFinding:
+    return DoctorFinding(
         "ledger", f"{place.ledger} {problem}: its memories are not here",
         f"restore {place.ledger.relative_to(place.data_dir)} from a backup; a node does not start without it",
     )  # fmt: skip
 
 
-def transcripts(place: Place) -> Iterator[Finding]:
+def transcripts(place: Examination) -> Iterator[DoctorFinding]:
     """Sessions are no memories: without them a node runs on."""
     path = place.transcripts
     if not path.exists():
@@ -316,13 +318,13 @@ def transcripts(place: Place) -> Iterator[Finding]:
     if version > len(TRANSCRIPT_MIGRATIONS):
         yield _newer(path, version, len(TRANSCRIPT_MIGRATIONS))
     elif fault != "ok":
-        yield Finding(
+        yield DoctorFinding(
             "transcripts", f"{path} is damaged ({fault}); no memory is in it",
             "stop the node and keep a copy; restore the file from a backup, or delete it and import the sessions again",
         )  # fmt: skip
 
 
-def index(place: Place) -> Iterator[Finding]:
+def index(place: Examination) -> Iterator[DoctorFinding]:
     """The index follows the ledger. A node mends it by itself at start, so this explains a slow start. Being behind is
     no fault: it is what every kill leaves, because the ledger alone is written before an answer."""
     if place.node is not None or not version_of(place.ledger) or place.settings.qdrant_url:
@@ -343,7 +345,7 @@ def index(place: Place) -> Iterator[Finding]:
         return
     if not folder.exists():  # a backup holds no index, and who deletes it may
         problem, fix = f"there is no index in {folder} yet", "the next start makes it from the ledger"
-        yield Finding("index", problem, fix, remark=True)
+        yield DoctorFinding("index", problem, fix, remark=True)
         return
     if meta is None:
         problem = f"there is no usable index in {folder}: {why}"
@@ -355,13 +357,13 @@ def index(place: Place) -> Iterator[Finding]:
         problem = f"the index in {folder} is damaged: {damage}"
     else:
         if meta.seq < head:
-            yield Finding(
+            yield DoctorFinding(
                 "index", f"the index in {folder} is {count_of(head - meta.seq, 'entry')} behind the ledger, as after a "
                 "kill",
                 "nothing to mend: the node catches up by itself at its next start", remark=True,
             )  # fmt: skip
         return
-    yield Finding(
+    yield DoctorFinding(
         "index", problem, "start the node (`mnemesh up`): it catches up or rebuilds from the ledger, and says so"
     )
 

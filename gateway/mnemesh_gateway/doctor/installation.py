@@ -17,7 +17,7 @@ from mnemesh_gateway.doctor.interpreter import plainly_built
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """One fault: the check, the problem and the remedy. A `remark` is none: it is worth knowing, and there is nothing
     to mend."""
 
@@ -27,30 +27,32 @@ class Finding:
     remark: bool = False
 
 
-def installation(runtime: str, qdrant: bool = False) -> tuple[list[Finding], bool]:
+def installation(runtime: str, qdrant: bool = False) -> tuple[list[DoctorFinding], bool]:
     """The faults of the installation, and whether a library is missing altogether."""
     findings, missing = [], False
     try:
         lines = importlib.metadata.requires("mnemesh") or []
     except importlib.metadata.PackageNotFoundError:
-        return [Finding("installation", "mnemesh runs from its sources without being installed", "make setup")], False
+        return [
+            DoctorFinding("installation", "mnemesh runs from its sources without being installed", "make setup")
+        ], False
     extras = {"node", *["cluster"] * (runtime == "ray"), *["qdrant"] * qdrant}
     for name, pinned, extra in _needed(lines, extras):
         try:
             version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             fix = f"pip install 'mnemesh[{extra}]' (in a clone: make setup)"
-            findings.append(Finding("installation", f"{name} is not installed", fix))
+            findings.append(DoctorFinding("installation", f"{name} is not installed", fix))
             missing = True
             continue
         if pinned and version != pinned:
             stub = " (0.1.2 is a stub of another author)" if name == "automerge" else ""
             problem = f"{name} {version} is installed{stub}, {pinned} is needed"
-            findings.append(Finding("installation", problem, f"pip install '{name}=={pinned}'"))
+            findings.append(DoctorFinding("installation", problem, f"pip install '{name}=={pinned}'"))
     return findings, missing
 
 
-def built(variables: Mapping[str, Any] | None = None) -> list[Finding]:
+def built(variables: Mapping[str, Any] | None = None) -> list[DoctorFinding]:
     """A remark when this Python, built with `variables` of sysconfig, is a slow one."""
     if not plainly_built(sysconfig.get_config_vars() if variables is None else variables):
         return []
@@ -59,7 +61,7 @@ def built(variables: Mapping[str, Any] | None = None) -> list[Finding]:
         "an optimised one is in most distributions; pyenv makes one with PYTHON_CONFIGURE_OPTS=--enable-optimizations "
         "pyenv install (then make clean setup PYTHON=...)"
     )
-    return [Finding("installation", problem, fix, remark=True)]
+    return [DoctorFinding("installation", problem, fix, remark=True)]
 
 
 def _needed(lines: list[str], extras: set[str]) -> Iterator[tuple[str, str, str]]:

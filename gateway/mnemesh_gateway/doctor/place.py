@@ -12,7 +12,7 @@ from mnemesh_proto.rendezvous import NodeAddress, read_node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Examination:
     """The place of one examination. `now_ms` is the clock's time in ms since the epoch, and `free_bytes` tells the free
     space of the disk that holds a path. `silent` gathers addresses that gave no answer, so that a hanging node is
     waited for once."""

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from mnemesh_gateway.doctor.installation import Finding
-from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.doctor.installation import DoctorFinding
+from mnemesh_gateway.doctor.place import Examination
 from mnemesh_memory.values.errors import count_of
 from mnemesh_proto.loopback import is_loopback
 from mnemesh_proto.rendezvous import AUTHORIZATION, LOCK_FILE, NODE_FILE, TOKEN_FILE, is_stopped, read_token
@@ -32,7 +32,7 @@ LIVE: Final = {"state": "live"}
 SERVICE: Final = "mnemesh.v1.MemoryService"
 
 
-def node_file(place: Place) -> Iterator[Finding]:
+def node_file(place: Examination) -> Iterator[DoctorFinding]:
     path = place.data_dir / NODE_FILE
     if not path.exists() or place.node is not None:
         return
@@ -43,21 +43,21 @@ def node_file(place: Place) -> Iterator[Finding]:
             problem = f"{path} is of the node of another directory, of which this one is a copy"
     except (ValueError, KeyError, TypeError):
         problem = f"{path} is damaged"
-    yield Finding("node file", problem, "start the node (`mnemesh up`): it replaces the file")
+    yield DoctorFinding("node file", problem, "start the node (`mnemesh up`): it replaces the file")
 
 
-def no_node(place: Place) -> Iterator[Finding]:
+def no_node(place: Examination) -> Iterator[DoctorFinding]:
     """Without a node file nor a holder of the directory's lock, nobody serves it."""
     path = place.data_dir
     if path.is_dir() and not (path / NODE_FILE).exists() and lock_holder(path / LOCK_FILE) is None:
-        yield Finding("node", f"no node runs on {path}", f"`mnemesh up --data {path}` starts one", remark=True)
+        yield DoctorFinding("node", f"no node runs on {path}", f"`mnemesh up --data {path}` starts one", remark=True)
 
 
-def running_node(place: Place) -> Iterator[Finding]:
+def running_node(place: Examination) -> Iterator[DoctorFinding]:
     """A node that holds the directory has to answer."""
     node = place.node
     if node is not None and is_stopped(node.pid):
-        yield Finding(
+        yield DoctorFinding(
             "running node", f"process {node.pid}, the node of {place.data_dir}, is stopped",
             f"`kill -CONT {node.pid}` lets it go on; acknowledged writes are on disk",
         )  # fmt: skip
@@ -67,7 +67,7 @@ def running_node(place: Place) -> Iterator[Finding]:
     holder = node.pid if node else lock_holder(place.data_dir / LOCK_FILE)
     if holder is None or (node and not _is_locked(place.data_dir / LOCK_FILE)):
         return
-    yield Finding(
+    yield DoctorFinding(
         "running node",
         f"process {holder} holds {place.data_dir} but does not answer" + (f" on {node.http}" if node else ""),
         f"wait if the node has only just started; else stop it (kill {holder}, after 30 s kill -9 {holder}) and start "
@@ -99,19 +99,19 @@ def _is_locked(lock: Path) -> bool:
     )
 
 
-def degraded_node(place: Place) -> Iterator[Finding]:
+def degraded_node(place: Examination) -> Iterator[DoctorFinding]:
     """The report of a running node on itself and its index."""
     node = place.node
     lives = node is not None and node.http not in place.silent
     answer, status = ask(place)
     if node is not None and lives and node.http in place.silent:
-        yield Finding(
+        yield DoctorFinding(
             "running node", f"process {node.pid} lives but does not tell its status within {HEALTH_TIMEOUT_S:g} s",
             f"wait if the machine is busy; else look at {place.data_dir / 'node.log'} and restart it: acknowledged "
             "writes are on disk",
         )  # fmt: skip
     if status == http.client.UNAUTHORIZED:
-        yield Finding(
+        yield DoctorFinding(
             "owner token", f"the node refuses the token of {place.data_dir / TOKEN_FILE}: it was changed meanwhile",
             "restart the node (`mnemesh up`)",
         )  # fmt: skip
@@ -129,37 +129,37 @@ def degraded_node(place: Place) -> Iterator[Finding]:
         if each["state"] != "ok" and each["name"] != "index"
     ]
     if stalled:
-        yield Finding(
+        yield DoctorFinding(
             "consumers", f"of the running node, {'; '.join(stalled)}",
             "the node goes on by itself once the cause is gone; if the number stands still, restart the node",
             remark=True,
         )  # fmt: skip
     if answer["state"] not in ("ready", "starting"):
         reasons = [*answer["notices"], *faults]
-        yield Finding(
+        yield DoctorFinding(
             "running node", f"the node is {answer['state']}: {'; '.join(reasons) or 'it says no more'}",
             f"look at {place.data_dir / 'node.log'} or the terminal of `mnemesh up`, then restart the node",
         )  # fmt: skip
     elif faults and answer["state"] == "ready":
         # A node with a faulty index is degraded, above. This node takes in the missing entries.
-        yield Finding(
+        yield DoctorFinding(
             "index", f"of the running node, {'; '.join(faults)}",
             "nothing to mend while it catches up (`mnemesh status` shows how far); if the number stands still, restart "
             "the node", remark=True,
         )  # fmt: skip
 
 
-def peers(place: Place) -> Iterator[Finding]:
+def peers(place: Examination) -> Iterator[DoctorFinding]:
     """Peers that refuse a running node, or with which it does not agree after a comparison."""
     answer, _ = ask(place, "/v1/sync")
     for peer in (answer or {}).get("peers", ()):
         if peer.get("state") == "refused" and not peer.get("incoming"):
-            yield Finding(
+            yield DoctorFinding(
                 "peers", f"{peer['name']} refuses this node: {peer.get('last_error') or 'it does not say why'}",
                 f"if its token has ended: `mnemesh peer token {peer['name']} --token -`; else see docs/peers.md",
             )  # fmt: skip
         if count := int(peer.get("differs", 0)):
-            yield Finding(
+            yield DoctorFinding(
                 "peers", f"{peer['name']} differs in {count_of(count, 'memory')} after a comparison",
                 "look at what was refused with `mnemesh sync quarantine` on both nodes, install the same version on "
                 "both, and compare again: `mnemesh sync now`",
@@ -167,7 +167,7 @@ def peers(place: Place) -> Iterator[Finding]:
 
 
 def ask(
-    place: Place, path: str = "/v1/status", within_s: float = HEALTH_TIMEOUT_S
+    place: Examination, path: str = "/v1/status", within_s: float = HEALTH_TIMEOUT_S
 ) -> tuple[dict[str, Any] | None, int]:
     """The answer of the node that runs here, and the HTTP status. None and 0 without an answer. The token goes to
     loopback only, whatever the node file says."""
@@ -178,13 +178,13 @@ def ask(
     return (json.loads(body) if status == http.client.OK else None), status
 
 
-def answers(place: Place, address: str) -> bool:
+def answers(place: Examination, address: str) -> bool:
     """Whether a node at host:port says within HEALTH_TIMEOUT_S that it lives."""
     return _get(place, address, "/health/live")[0] == http.client.OK
 
 
 def _get(
-    place: Place, address: str, path: str, token: str = "", within_s: float = HEALTH_TIMEOUT_S
+    place: Examination, address: str, path: str, token: str = "", within_s: float = HEALTH_TIMEOUT_S
 ) -> tuple[int, bytes]:
     """Status and body. Status 0 when nothing answers, now or before."""
     if address in place.silent:
@@ -195,7 +195,7 @@ def _get(
     return status, body
 
 
-def ports(place: Place) -> Iterator[Finding]:
+def ports(place: Examination) -> Iterator[DoctorFinding]:
     """The configured addresses have to be free when no node of this directory runs."""
     if place.node is not None:
         return
@@ -203,19 +203,19 @@ def ports(place: Place) -> Iterator[Finding]:
         host, _, port = address.rpartition(":")
         fault = _cannot_listen(host.strip("[]"), int(port))
         if fault == errno.EADDRINUSE and is_node(address):
-            yield Finding(
+            yield DoctorFinding(
                 "ports", f"another Mnemesh node listens on {address}, where this node's {name} door should open",
                 f"to run both, start this one with --{name} {host}:0 for any free port; clients find the port by "
                 "themselves", remark=True,
             )  # fmt: skip
         elif fault == errno.EADDRINUSE:
-            yield Finding(
+            yield DoctorFinding(
                 "ports", f"another program listens on {address}, where this node's {name} door should open",
                 f"stop that program (`ss -ltnp 'sport = :{port}'` names it), or choose another port: --{name} {host}:0 "
                 "takes any free one, and clients find the port by themselves",
             )  # fmt: skip
         elif fault:
-            yield Finding(
+            yield DoctorFinding(
                 "ports", f"{name} can't listen on {address}: {os.strerror(fault)}",
                 f"set {name} to an address of this machine and a port above 1023",
             )  # fmt: skip
@@ -234,11 +234,11 @@ def _cannot_listen(host: str, port: int) -> int:
     return 0
 
 
-def exposure(place: Place) -> Iterator[Finding]:
+def exposure(place: Examination) -> Iterator[DoctorFinding]:
     for name, address in place.addresses.items():
         host = address.rpartition(":")[0]
         if not is_loopback(host):
-            yield Finding(
+            yield DoctorFinding(
                 "exposure", f"{name} on {address} has no TLS: token and memories can be read on the network",
                 f"set {name} to 127.0.0.1:PORT, and reach it from elsewhere through a tunnel (ssh -L) or a TLS proxy"
                 + ("" if place.settings.expose else "; without --expose true a node refuses that address"),

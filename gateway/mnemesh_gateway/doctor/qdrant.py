@@ -8,15 +8,15 @@ import ssl
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from mnemesh_gateway.doctor.installation import Finding
-from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.doctor.installation import DoctorFinding
+from mnemesh_gateway.doctor.place import Examination
 
 TIMEOUT_S = 3.0
 VERSION_MIN = (1, 19)
 REFUSED = (http.client.UNAUTHORIZED, http.client.FORBIDDEN)
 
 
-def server(place: Place) -> Iterator[Finding]:
+def server(place: Examination) -> Iterator[DoctorFinding]:
     """It has to answer, to be new enough, and to take the key."""
     url = place.settings.qdrant_url
     if not url:
@@ -27,11 +27,11 @@ def server(place: Place) -> Iterator[Finding]:
         trusted = ssl.create_default_context(cafile=ca_file or None)
     except OSError as error:
         problem = f"qdrant_ca_file {ca_file} holds no certificate that can be read ({error})"
-        yield Finding("qdrant", problem, "give a file in PEM form")
+        yield DoctorFinding("qdrant", problem, "give a file in PEM form")
         return
     status, body, why = _get(url, "/", "", trusted)
     if status != http.client.OK:
-        yield Finding(
+        yield DoctorFinding(
             "qdrant", f"Qdrant not reachable: {host} {why or f'answers {status}'}",
             "start it (`docker run -p 6333:6333 qdrant/qdrant`) or correct qdrant_url; while the server is away a node "
             "keeps every write and matches by words; afterwards the index catches up by itself",
@@ -39,21 +39,21 @@ def server(place: Place) -> Iterator[Finding]:
         return
     version = _version(body)
     if version is None:
-        yield Finding("qdrant", f"{host} answers, but not as Qdrant does", "correct qdrant_url")
+        yield DoctorFinding("qdrant", f"{host} answers, but not as Qdrant does", "correct qdrant_url")
         return
     if version < VERSION_MIN:
         running, needed = (".".join(map(str, numbers)) for numbers in (version, VERSION_MIN))
-        yield Finding("qdrant", f"{host} is Qdrant {running}", f"install Qdrant {needed} or newer there")
+        yield DoctorFinding("qdrant", f"{host} is Qdrant {running}", f"install Qdrant {needed} or newer there")
         return
     status, _, why = _get(url, "/collections", place.settings.qdrant_api_key, trusted)
     if status in REFUSED:
         given = "the key in qdrant_api_key" if place.settings.qdrant_api_key else "calls without a key"
-        yield Finding(
+        yield DoctorFinding(
             "qdrant", f"{host} refuses {given}",
             "set qdrant_api_key to a key with write access: MNEMESH_QDRANT_API_KEY or the settings file",
         )  # fmt: skip
     elif status != http.client.OK:
-        yield Finding(
+        yield DoctorFinding(
             "qdrant", f"{host} lists no collections: {why or f'it answers {status}'}", "look at the server's own log"
         )
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from mnemesh_gateway.doctor.installation import Finding, built, installation
-from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.doctor.installation import DoctorFinding, built, installation
+from mnemesh_gateway.doctor.place import Examination
 from mnemesh_gateway.node.settings import MANIFEST, Loaded, Settings, flag_of, load, table
 from mnemesh_gateway.node.settings import as_text as as_value
 from mnemesh_gateway.node.usage import Parser
@@ -32,7 +32,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     loaded, wrong = settings_or_defaults(flags, environ, given.config)
     if given.acknowledge:
         return _acknowledge(loaded, in_json=given.json)
-    place = Place(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=time.time_ns() // 1_000_000)
+    place = Examination(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=time.time_ns() // 1_000_000)
     findings, node = [*wrong, *examine(place, deep=given.deep, recall=given.recall)], running(place)
     text = json.dumps(as_json(loaded, findings, node), indent=2) if given.json else as_text(loaded, findings, node)
     try:
@@ -81,7 +81,7 @@ def _acknowledge(loaded: Loaded, *, in_json: bool) -> int:
 
 def settings_or_defaults(
     flags: Mapping[str, str], environ: Mapping[str, str], config: Path | None
-) -> tuple[Loaded, list[Finding]]:
+) -> tuple[Loaded, list[DoctorFinding]]:
     """The settings, or the defaults and a finding when they can't be read: the other checks still run then."""
     try:
         return load(flags, environ, config), []
@@ -91,10 +91,10 @@ def settings_or_defaults(
         field = error.fields["field"]
         # That is no setting, but the file of them.
         what = "the file" if field == "config" else field
-        return defaults, [Finding("settings", error.message, f"correct or remove {what}")]
+        return defaults, [DoctorFinding("settings", error.message, f"correct or remove {what}")]
 
 
-def examine(place: Place, *, deep: bool = False, recall: bool = False) -> list[Finding]:
+def examine(place: Examination, *, deep: bool = False, recall: bool = False) -> list[DoctorFinding]:
     """The findings of all checks. Without the node's libraries only the installation can be judged. `deep` compares
     every memory with the log. `recall` asks for memories."""
     findings, missing = installation(place.settings.runtime, bool(place.settings.qdrant_url))
@@ -116,7 +116,7 @@ def examine(place: Place, *, deep: bool = False, recall: bool = False) -> list[F
     return findings
 
 
-def running(place: Place) -> dict[str, Any] | None:
+def running(place: Examination) -> dict[str, Any] | None:
     """Addresses and words of the node of the directory, None when none runs. The addresses may differ from the
     settings. `settings` holds the values that differ from the defaults, or None when the node tells none."""
     try:
@@ -133,7 +133,7 @@ def running(place: Place) -> dict[str, Any] | None:
     return {"pid": node.pid, "grpc": node.grpc, "http": node.http, "version": node.version, "guard": guard, **says}
 
 
-def as_json(loaded: Loaded, findings: Sequence[Finding], node: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def as_json(loaded: Loaded, findings: Sequence[DoctorFinding], node: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The report as one JSON object."""
     faults, remarks = _apart(findings)
     in_node = _in_node(loaded, node)
@@ -150,7 +150,7 @@ def as_json(loaded: Loaded, findings: Sequence[Finding], node: Mapping[str, Any]
     }
 
 
-def as_text(loaded: Loaded, findings: Sequence[Finding], node: Mapping[str, Any] | None = None) -> str:
+def as_text(loaded: Loaded, findings: Sequence[DoctorFinding], node: Mapping[str, Any] | None = None) -> str:
     """The report for a person."""
     lines = [f"Data directory {loaded.data_dir}"]
     if node:
@@ -199,7 +199,7 @@ def _in_node(loaded: Loaded, node: Mapping[str, Any] | None) -> dict[str, tuple[
     return defaults | directory | {setting["name"]: (setting["value"], setting["origin"]) for setting in settings}
 
 
-def _apart(findings: Sequence[Finding]) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+def _apart(findings: Sequence[DoctorFinding]) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
     """The faults, and the remarks, as JSON has them."""
     rows = [(fault.remark, {"check": fault.check, "problem": fault.problem, "fix": fault.fix}) for fault in findings]
     return [row for remark, row in rows if not remark], [row for remark, row in rows if remark]

@@ -17,7 +17,7 @@ from mnemesh_memory.values.errors import NOT_SHOWN, InvalidArgument
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SettingRule:
     """The rule of a setting, in words and as a function that raises ValueError for anything else. A value that may hold
     a secret is never `shown`."""
 
@@ -33,7 +33,7 @@ class Rule:
             raise InvalidArgument(name, value if self.shown else NOT_SHOWN, self.allowed) from None
 
 
-def setting(default: Any, help: str, parse: Rule, unit: str = "", secret: bool = False) -> Any:
+def setting(default: Any, help: str, parse: SettingRule, unit: str = "", secret: bool = False) -> Any:
     """The help shown everywhere says what is allowed too. Text and addresses are clear from their unit. A `secret` is
     no flag, which every user of the machine could read, and is shown nowhere."""
     allowed = "" if parse in (TEXT, ADDRESS) else f" {parse.allowed[0].upper()}{parse.allowed[1:]}."
@@ -89,48 +89,48 @@ def _key(value: Any) -> str:
 
 
 KEY_CHARS_MAX = 4096
-TEXT = Rule("text", _text)
-SERVER_URL = Rule(
+TEXT = SettingRule("text", _text)
+SERVER_URL = SettingRule(
     "a URL http(s)://HOST[:PORT] without name, password or query; empty for none", _server_url, shown=False
 )
-KEY = Rule(f"up to {KEY_CHARS_MAX} printable ASCII characters without spaces", _key, shown=False)
-ZONE = Rule(
+KEY = SettingRule(f"up to {KEY_CHARS_MAX} printable ASCII characters without spaces", _key, shown=False)
+ZONE = SettingRule(
     "a name of the IANA database, such as Europe/Berlin, or empty", _judged(lambda name: zone_named("time_zone", name))
 )
-FLAG = Rule("true or false", _flag)
-RULES = Rule(ALLOWED, _judged(rules_of))
-HALF_LIVES = Rule(HALF_LIVES_ALLOWED, _judged(half_lives_of))
-PRINCIPAL = Rule(
+FLAG = SettingRule("true or false", _flag)
+RULES = SettingRule(ALLOWED, _judged(rules_of))
+HALF_LIVES = SettingRule(HALF_LIVES_ALLOWED, _judged(half_lives_of))
+PRINCIPAL = SettingRule(
     f"1 to {limits.PRINCIPAL_BYTES_MAX} of a-z 0-9 . _ -, the first a letter or digit, and no credential",
     _judged(lambda name: name == OWNER or principal_name("owner", name)),
 )
-ADDRESS = Rule("HOST:PORT, such as 127.0.0.1:7433; port 0 takes a free one", _address)
+ADDRESS = SettingRule("HOST:PORT, such as 127.0.0.1:7433; port 0 takes a free one", _address)
 
 
-def choice(*allowed: str) -> Rule:
+def choice(*allowed: str) -> SettingRule:
     def convert(value: Any) -> str:
         if value not in allowed:
             raise ValueError
         return str(value)
 
-    return Rule(f"one of {', '.join(allowed)}", convert)
+    return SettingRule(f"one of {', '.join(allowed)}", convert)
 
 
-def whole(low: int, high: int) -> Rule:
+def whole(low: int, high: int) -> SettingRule:
     def convert(value: Any) -> int:
         number = int(str(value))
         if isinstance(value, bool) or not low <= number <= high:
             raise ValueError
         return number
 
-    return Rule(f"a whole number from {low} to {high}", convert)
+    return SettingRule(f"a whole number from {low} to {high}", convert)
 
 
-def number(low: float, high: float) -> Rule:
+def number(low: float, high: float) -> SettingRule:
     def convert(value: Any) -> float:
         number = float(str(value))
         if not math.isfinite(number) or not low <= number <= high:
             raise ValueError
         return number
 
-    return Rule(f"a number from {low:g} to {high:g}", convert)
+    return SettingRule(f"a number from {low:g} to {high:g}", convert)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mnemesh_gateway.contract import wire
 from mnemesh_gateway.contract.wire import Answer
 from mnemesh_gateway.operations import admin_calls
-from mnemesh_memory.policy.sessions.checkpoints import Standing
+from mnemesh_memory.policy.sessions.checkpoints import WorkState
 from mnemesh_memory.policy.sessions.session_context import BUDGET, ContextQuery
 from mnemesh_memory.policy.sessions.session_runs import Told
 from mnemesh_memory.transcripts import sessions
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 async def checkpoint(gate: MeshGate, caller: Caller, request: session_pb2.CheckpointRequest) -> Answer:
     """Store a checkpoint."""
-    standing = wire.value_of(Standing, request)
+    standing = wire.value_of(WorkState, request)
     stored = await (await gate.ready()).checkpoint(
         caller, standing, session=request.session, space=request.space, merge=request.merge, mask=request.mask
     )

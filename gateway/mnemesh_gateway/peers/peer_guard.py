@@ -101,7 +101,7 @@ ANSWER_S: Final = 5.0
 TOLD_S: Final = 150.0
 
 
-class Asked(Protocol):
+class GuardedStream(Protocol):
     """A standing stream."""
 
     async def answers(self, within_s: float) -> bool:
@@ -114,22 +114,22 @@ class Asked(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Standing:
-    stream: Asked
+class _HeldStream:
+    stream: GuardedStream
     node_id: str
     life: str
 
 
-class Copies:
+class NodeCopies:
     """`answer_s` is how long a living peer may take to answer, `now()` a clock that only goes forward, in seconds."""
 
     def __init__(self, answer_s: float = ANSWER_S, now: Callable[[], float] = monotonic) -> None:
         self._answer_s = answer_s
         self._now = now
-        self._standing: list[_Standing] = []
+        self._standing: list[_HeldStream] = []
         self._refused: dict[str, float] = {}  # when a copy of a node was refused last
 
-    async def admit(self, stream: Asked, peer: str, node_id: str, life: str) -> str:
+    async def admit(self, stream: GuardedStream, peer: str, node_id: str, life: str) -> str:
         """Why the stream with the peer of that name is a copy's, or "": then it stands, until `leave`."""
         while others := [other for other in self._standing if other.node_id == node_id and other.life != life]:
             alive = await asyncio.gather(*(other.stream.answers(self._answer_s) for other in others))
@@ -141,10 +141,10 @@ class Copies:
             for other in others:
                 other.stream.hang_up("the same node was met anew, and nobody answers here")
                 self.leave(other.stream)
-        self._standing.append(_Standing(stream, node_id, life))
+        self._standing.append(_HeldStream(stream, node_id, life))
         return ""
 
-    def leave(self, stream: Asked | None) -> None:
+    def leave(self, stream: GuardedStream | None) -> None:
         """The stream has ended."""
         self._standing = [standing for standing in self._standing if standing.stream is not stream]
 

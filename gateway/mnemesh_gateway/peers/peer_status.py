@@ -169,7 +169,7 @@ def gone(contact: Contact) -> PeerStatus:
     return status.with_contact(contact)
 
 
-class Standing:
+class PeerStanding:
     """How it stands with one peer now: the value, the open stream, and a bell for every change. `clock` gives ms.
     `level(node_id)` gives the time when both sides last were level, under any name and token, None for never: a node
     with another token is still the same node."""

@@ -25,8 +25,8 @@ from mnemesh_crdt.sync.greeting import DIALER, LISTENER
 from mnemesh_crdt.sync.messages import Status
 from mnemesh_crdt.sync.stream import Stream
 from mnemesh_gateway.peers.peer_book import UNKNOWN, Peer, PeerBook
-from mnemesh_gateway.peers.peer_guard import NEEDS_A_PERSON, Copies, Faults, TurnedAway, watched
-from mnemesh_gateway.peers.peer_status import SAVE_S, Contacts, NotTaken, PeerLog, PeerStatus, Standing, cursor_name
+from mnemesh_gateway.peers.peer_guard import NEEDS_A_PERSON, Faults, NodeCopies, TurnedAway, watched
+from mnemesh_gateway.peers.peer_status import SAVE_S, Contacts, NotTaken, PeerLog, PeerStanding, PeerStatus, cursor_name
 from mnemesh_gateway.peers.sync_channel import DialedChannel, ServedChannel
 from mnemesh_memory.access.grants import OWNER, PeerGrant, any_matches
 from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, NotFound, Overloaded, Unauthenticated
@@ -43,7 +43,7 @@ ANEW_S: Final = 10.0
 log = structlog.get_logger("mnemesh.sync")
 
 
-class _Line(Standing):
+class _Line(PeerStanding):
     """A peer to keep up: its status, and a bell that ends the wait for the next call."""
 
     def __init__(self, peer: Peer, status: PeerStatus, clock: Callable[[], int], contacts: Contacts) -> None:
@@ -71,10 +71,10 @@ class Peers:
     def __post_init__(self) -> None:
         self._lines: dict[str, _Line] = {}
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._served: list[Standing] = []
+        self._served: list[PeerStanding] = []
         self._turned_away = TurnedAway()
         self._faults = Faults()
-        self._copies = Copies()
+        self._copies = NodeCopies()
         self._contacts = Contacts(self.syncing)
         self.not_taken = NotTaken(self.syncing)
         self._saving: asyncio.Task[None] | None = None
@@ -321,7 +321,7 @@ class Peers:
         direction = "both" if grant.read and grant.write else "pull" if grant.write else "push"
         target = str(context.peer())
         status = PeerStatus(name=principal, incoming=True, target=target, direction=direction, spaces=spaces)
-        standing = Standing(status, self.clock, self._contacts.level)
+        standing = PeerStanding(status, self.clock, self._contacts.level)
         standing.shell = shell = StreamShell(
             self.syncing,
             Stream(self.syncing.me, grant),

@@ -21,14 +21,14 @@ from mnemesh_actors.ledger.store.faults import explained
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_actors.storage.file_format import format_of, refuse_newer
 from mnemesh_actors.transcripts import transcript_file
-from mnemesh_gateway.backup.backup_file import LEDGER, TRANSCRIPTS, Head, Reader, staged, verify
+from mnemesh_gateway.backup.backup_file import LEDGER, TRANSCRIPTS, BackupHead, Reader, staged, verify
 from mnemesh_gateway.backup.backups import Backup, read_register, write_register
 from mnemesh_gateway.node.usage import Parser
 from mnemesh_memory.values.errors import DataLoss
 from mnemesh_proto.rendezvous import default_data_dir
 
 
-def load(file: Path, data_dir: Path) -> Head:
+def load(file: Path, data_dir: Path) -> BackupHead:
     """Make a data directory of a backup. `data_dir` is empty or does not exist. When something fails, it is left as it
     was. Raises FailedPrecondition, DataLoss or Unavailable, each naming the file or the directory."""
     with (
@@ -52,7 +52,7 @@ def _unpack(reader: Reader, staging: Path) -> None:
             os.fsync(out.fileno())
 
 
-def _check(head: Head, staging: Path) -> None:
+def _check(head: BackupHead, staging: Path) -> None:
     """Manifest, key and ledger belong together, and are what the backup says."""
     node_id = open_directory(staging).node_id
     ledger = staging / LEDGER
@@ -71,7 +71,7 @@ def _check(head: Head, staging: Path) -> None:
         )
 
 
-def _remember(head: Head, file: Path, staging: Path) -> None:
+def _remember(head: BackupHead, file: Path, staging: Path) -> None:
     """The loaded file goes into the register: it holds what may be erased later. The register inside it was written
     before the file was finished."""
     with open(file, "rb") as whole:

@@ -79,7 +79,7 @@ Form: TypeAlias = tuple[tuple[str, ...], frozenset[tuple[str, tuple[str, ...]]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ComparedText:
     """A text as it is compared."""
 
     text: str
@@ -99,7 +99,7 @@ class Reading:
 
 
 @lru_cache(maxsize=2048)
-def read(text: str) -> Reading:
+def read(text: str) -> ComparedText:
     """The reading of the beginning of a text."""
     plain = _SHORT_NEGATIONS.sub(r"\1 not", _OCCASION.sub(" ", text[:LOOKED_AT_CHARS]))
     order: list[str] = []
@@ -126,7 +126,7 @@ def read(text: str) -> Reading:
             if token.dimension or key not in LIGHT or token.key.endswith("'"):
                 order.append(key)
     negations = sum(word in NEGATORS for word in words)
-    return Reading(
+    return ComparedText(
         text=text,
         order=tuple(order),
         forms=tuple(_form(sentence) for sentence in parts),
@@ -171,7 +171,7 @@ def _is_passive(sentence: Statement) -> bool:
     return any(token.text.casefold() in BE for token in sentence.tokens)
 
 
-def overlap(one: Reading, other: Reading) -> float:
+def overlap(one: ComparedText, other: ComparedText) -> float:
     """The share of the shorter text's words that the longer one has, in [0, 1]."""
     least = min(len(one.keys), len(other.keys))
     return len(one.keys & other.keys) / least if least else 0.0
@@ -224,7 +224,7 @@ def _same_words(one: str, other: str) -> bool:
     return any(_folded(turn).forms == goal.forms for turn, goal in turned)
 
 
-def _folded(text: str) -> Reading:
+def _folded(text: str) -> ComparedText:
     return read(_HYPHEN.sub(" ", text.casefold()))
 
 
@@ -247,7 +247,7 @@ def _run_together(text: str) -> str:
 # ---- two reports of one kind of event -------------------------------------------------------------------------------
 
 
-def consistent(one: Reading, other: Reading, cosine: float) -> bool:
+def consistent(one: ComparedText, other: ComparedText, cosine: float) -> bool:
     """Whether two reports of one kind of event agree: no value, name or negation of one is against the other."""
     if one.lacks != other.lacks or _unlike(one.values, other.values):
         return False
@@ -264,10 +264,10 @@ def consistent(one: Reading, other: Reading, cosine: float) -> bool:
     return not swapped and not contested(one.text, other.text, cosine)
 
 
-def _swapped(one: Reading, other: Reading) -> tuple[set[str], set[str]]:
+def _swapped(one: ComparedText, other: ComparedText) -> tuple[set[str], set[str]]:
     """The words of each report alone, without verbs and without other forms of common words."""
 
-    def lacking(here: Reading, there: Reading) -> set[str]:
+    def lacking(here: ComparedText, there: ComparedText) -> set[str]:
         known = {key[:_ROOT_CHARS] for key in there.keys if len(key) >= _ROOT_CHARS}
         return {key for key in here.keys - there.keys - here.verbs if key[:_ROOT_CHARS] not in known}
 

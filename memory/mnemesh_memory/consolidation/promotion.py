@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
-from mnemesh_memory.consolidation.agreement import Reading, consistent, overlap, read
+from mnemesh_memory.consolidation.agreement import ComparedText, consistent, overlap, read
 from mnemesh_memory.consolidation.derived_id import promotion
 from mnemesh_memory.consolidation.domains import Domain, domain_of, named
 from mnemesh_memory.consolidation.steps import EXTEND, MERGE, PROMOTE, Portion, Promotion, Step
@@ -38,7 +38,7 @@ OBJECTS_COSINE: Final = 0.62
 @dataclass(frozen=True, slots=True)
 class _Episode:
     memory: Memory
-    reading: Reading
+    reading: ComparedText
 
 
 def promotions(portion: Portion) -> Iterator[tuple[Step, Promotion | None]]:
@@ -157,7 +157,7 @@ def _common_tags(group: Sequence[_Episode]) -> tuple[str, ...]:
 def _sentence(group: Sequence[_Episode]) -> str:
     """The sentence that shares most with the other episodes, of the most central episode."""
 
-    def shared(reading: Reading) -> float:
+    def shared(reading: ComparedText) -> float:
         union = sum(len(reading.keys | episode.reading.keys) for episode in group)
         return sum(len(reading.keys & episode.reading.keys) for episode in group) / union if union else 0.0
 

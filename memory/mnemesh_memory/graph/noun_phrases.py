@@ -67,7 +67,7 @@ _CLAUSE_END: Final = re.compile(
 )
 
 
-class Phrase(NamedTuple):
+class NounPhrase(NamedTuple):
     """A name, the version behind it, and the place behind both."""
 
     name: str
@@ -106,14 +106,14 @@ def _without_kind(words: list[str]) -> list[str]:
     return words[:1] if len(words) == 2 and words[1].casefold() in KINDS and words[0].startswith("`") else words
 
 
-def after(text: str, at: int, stops: frozenset[str] = frozenset()) -> list[Phrase]:
+def after(text: str, at: int, stops: frozenset[str] = frozenset()) -> list[NounPhrase]:
     """The names behind a place: "A, B and C" are three. A version behind a name is apart."""
-    phrases: list[Phrase] = []
+    phrases: list[NounPhrase] = []
     for words, version, end in _items(text, at, stops):
         name = clean(words)
         if not name:
             break
-        phrases.append(Phrase(name, version, end))
+        phrases.append(NounPhrase(name, version, end))
     return phrases
 
 

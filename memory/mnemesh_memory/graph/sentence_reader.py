@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mnemesh_memory.graph import noun_phrases
-from mnemesh_memory.graph.noun_phrases import Phrase
+from mnemesh_memory.graph.noun_phrases import NounPhrase
 from mnemesh_memory.graph.relations import SENTENCE_CHARS_MAX, Relation, entity_key, version_key
 from mnemesh_memory.graph.verb_rules import TURNS, VERBS, TurnRule, VerbRule
 from mnemesh_memory.graph.words import (
@@ -161,7 +161,7 @@ def _between(text: str, match: re.Match[str], rule: VerbRule) -> Iterator[Relati
         return
     if rule.clause:
         rest = noun_phrases.clause(text, match.end())
-        seconds = [Phrase(rest, "", len(text))] if rest else []
+        seconds = [NounPhrase(rest, "", len(text))] if rest else []
     else:
         seconds = noun_phrases.after(text, match.end())
         if rule.flip and rule.relation in ("caused_by", "fixed_by"):

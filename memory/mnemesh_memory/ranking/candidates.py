@@ -138,7 +138,7 @@ _LENGTH_OF_BOTH: Final = math.sqrt(1.0 + _SHARE_OF_ASKED**2 + _SHARE_OF_ASKED)
 _SUBSTANCE: Final = np.log1p(np.arange(SUBSTANCE_WORDS + 1)) / math.log1p(SUBSTANCE_WORDS)
 
 
-class Measured:
+class CandidateColumns:
     """Columns (n,), one row a candidate. Where nobody has anything around it, columns of its episode are not there."""
 
     def __init__(self, pool: Candidates, question: Question | None) -> None:

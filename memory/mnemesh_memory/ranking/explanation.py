@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from mnemesh_memory.ranking.candidates import Candidate, Candidates, Column, Measured, known_at
+from mnemesh_memory.ranking.candidates import Candidate, CandidateColumns, Candidates, Column, known_at
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.fusion import scaled_weights
-from mnemesh_memory.ranking.relevance import Evidence, logit, probability
+from mnemesh_memory.ranking.relevance import ResultEvidence, logit, probability
 from mnemesh_memory.ranking.scores import SCORE_DECIMALS, room
 from mnemesh_memory.ranking.signals import DEFAULT_MIX, FORM, SIGNALS, Mix, Signal
 from mnemesh_memory.text.traits import Question
@@ -41,7 +41,7 @@ class Estimate(NamedTuple):
     probability: float
 
 
-def estimate_of(evidence: Evidence) -> Estimate | None:
+def estimate_of(evidence: ResultEvidence) -> Estimate | None:
     """The estimate behind a score, with SCORE_DECIMALS; None without any evidence."""
     parts = [
         Share(name, _rounded(raw), round(value, SCORE_DECIMALS), weight, round(weight * value, SCORE_DECIMALS) + 0.0)
@@ -74,7 +74,7 @@ class Explainer:
         self._weights = scaled_weights(weights or {})
         self._asked = question is not None
         self._mix = mix
-        self._measured = Measured(pool, question)
+        self._measured = CandidateColumns(pool, question)
         self._columns: dict[str, tuple[Column, Column]] = {}
 
     def shares(self, fused: Fused) -> tuple[Share, ...]:

@@ -14,7 +14,7 @@ from typing import Final, overload
 
 import numpy as np
 
-from mnemesh_memory.ranking.candidates import Candidate, Candidates, Column, Measured
+from mnemesh_memory.ranking.candidates import Candidate, CandidateColumns, Candidates, Column
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS
 from mnemesh_memory.ranking.signals import DEFAULT_MIX, DEFAULT_WEIGHTS, FORM, SIGNALS, Mix, Signal
@@ -79,7 +79,7 @@ def fuse(
     """
     scaled = scaled_weights(weights or {})
     pool = Candidates.of(candidates)
-    measured = Measured(pool, question)
+    measured = CandidateColumns(pool, question)
     nobody = np.zeros(len(pool), np.bool_)
     worded, shared = (measured.worded, measured.session_worded) if scaled["bm25"] else (nobody, nobody)
     meant = ~np.isnan(measured.cosine) & (~np.isnan(pool.dense) | worded) if scaled["dense"] else nobody
@@ -111,7 +111,7 @@ def scores_of(fused: Sequence[Fused], ids: Collection[str]) -> dict[str, float]:
     return {item.id: item.score for item in fused if item.id in ids}
 
 
-def _mixed(measured: Measured, part: str, mix: Mix) -> Column:
+def _mixed(measured: CandidateColumns, part: str, mix: Mix) -> Column:
     """How well the candidates fit by one kind of evidence, in [0, 1]: by themselves, or mixed with their episode."""
     alone = _BY_PART[part][0].value(measured)
     if measured.around is None:
@@ -119,7 +119,7 @@ def _mixed(measured: Measured, part: str, mix: Mix) -> Column:
     return np.where(measured.around, _sum(measured, _BY_PART[part], mix), alone)
 
 
-def _sum(measured: Measured, rows: Sequence[Signal], mix: Mix) -> Column:
+def _sum(measured: CandidateColumns, rows: Sequence[Signal], mix: Mix) -> Column:
     total = np.zeros(len(measured.pool))
     for row in rows:
         if (weight := mix[row.name]) and (value := row.value(measured)) is not measured.nothing:

@@ -33,7 +33,7 @@ CROWD_PLACE: Final = 50
 BEST_FOR_ANSWER: Final = 3
 
 
-class Evidence(NamedTuple):
+class ResultEvidence(NamedTuple):
     """Of one result: its cosine in [-1, 1], and the share of the question's terms that it holds, in [0, 1]. None for
     evidence that the question or the search does not have."""
 
@@ -43,7 +43,7 @@ class Evidence(NamedTuple):
     crowd: float = 0.0  # The cosine of the candidate at CROWD_PLACE.
 
 
-NO_EVIDENCE: Final = Evidence(None, None)
+NO_EVIDENCE: Final = ResultEvidence(None, None)
 
 
 class Surroundings(NamedTuple):
@@ -106,7 +106,7 @@ def surroundings(candidates: Candidates, best: Sequence[str], ids: Iterable[str]
     return Surroundings(company, crowd)
 
 
-def relevances(evidence: Iterable[Evidence], shares: Iterable[tuple[float, float]] | None = None) -> list[float]:
+def relevances(evidence: Iterable[ResultEvidence], shares: Iterable[tuple[float, float]] | None = None) -> list[float]:
     """The score of each result, in [0, 1] and never rising; `evidence` is in the order of the answer, best first.
     `shares` are the shares that rules fill and take, as `with_rules` has them."""
     values = [probability(row) for row in evidence]
@@ -115,17 +115,17 @@ def relevances(evidence: Iterable[Evidence], shares: Iterable[tuple[float, float
     return [round(value, SCORE_DECIMALS) for value in falling(values)]
 
 
-def probability(evidence: Evidence) -> float:
+def probability(evidence: ResultEvidence) -> float:
     """The estimate for one memory by itself; 0 without any evidence."""
     return _logistic(logit(evidence))
 
 
-def logit(evidence: Evidence) -> list[Term]:
+def logit(evidence: ResultEvidence) -> list[Term]:
     """The terms whose sum is the logit of `probability`; none without any evidence."""
     return _terms(evidence, BOTH, COSINE_ALONE, SHARE_ALONE)
 
 
-def answered(best: Sequence[Evidence]) -> float:
+def answered(best: Sequence[ResultEvidence]) -> float:
     """The probability that the space answers the question; `best` are the first results, best first."""
     known = [row for row in best[:BEST_FOR_ANSWER] if row.cosine is not None or row.share is not None]
     if not known:
@@ -136,7 +136,7 @@ def answered(best: Sequence[Evidence]) -> float:
     return round(_logistic(_terms(strongest, ANSWERED_BOTH, ANSWERED_COSINE, ANSWERED_SHARE)), SCORE_DECIMALS)
 
 
-def _terms(evidence: Evidence, both: Coefficients, cosine: Coefficients, share: Coefficients) -> list[Term]:
+def _terms(evidence: ResultEvidence, both: Coefficients, cosine: Coefficients, share: Coefficients) -> list[Term]:
     if evidence.cosine is None and evidence.share is None:
         return []
     by = cosine if evidence.share is None else share if evidence.cosine is None else both

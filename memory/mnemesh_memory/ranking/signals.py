@@ -26,7 +26,7 @@ from mnemesh_memory.ranking.second_look import (
 from mnemesh_memory.ranking.second_look.optional_signal import OptionalSignal
 
 if TYPE_CHECKING:
-    from mnemesh_memory.ranking.candidates import Column, Measured
+    from mnemesh_memory.ranking.candidates import CandidateColumns, Column
 
 # Weights of the two kinds of evidence, and of the rows below. Chosen on three corpora with all-MiniLM-L6-v2; `python -m
 # bench.carry` says what each row brings on each of them.
@@ -41,8 +41,10 @@ class Signal(NamedTuple):
     part: str  # The part of the score that it is counted in: dense, bm25 or form.
     weight: float
     meaning: str
-    value: Callable[[Measured], Column]  # In [0, 1].
-    raw: Callable[[Measured], Column] | None = None  # The measurement behind the value, when that is another one.
+    value: Callable[[CandidateColumns], Column]  # In [0, 1].
+    raw: Callable[[CandidateColumns], Column] | None = (
+        None  # The measurement behind the value, when that is another one.
+    )
 
 
 # The first row of dense and of bm25 is of the memory alone. The others are of what stands around it in its session.

@@ -40,7 +40,7 @@ class ProjectSnapshot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class TopicLines:
     """The lines of one topic, and their files."""
 
     lines: tuple[str, ...]

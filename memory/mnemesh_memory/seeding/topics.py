@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from mnemesh_memory.seeding.manifests import manifests, tables
-from mnemesh_memory.seeding.project_snapshot import Finding, ProjectSnapshot, is_suspicious, listed, quoted
+from mnemesh_memory.seeding.project_snapshot import ProjectSnapshot, TopicLines, is_suspicious, listed, quoted
 
 COMMANDS_MAX: Final = 24
 RULES_OF_FILE_MAX: Final = 8
@@ -50,7 +50,7 @@ _CONVENTIONAL: Final = re.compile(r"([a-z]{2,12})(?:\([\w./, -]+\))?!?: \S")
 _MARKUP: Final = re.compile(r"^(?:[#=\-*_>|`<!\[]|\.\. )")
 
 
-def overview(project: ProjectSnapshot) -> Finding | None:
+def overview(project: ProjectSnapshot) -> TopicLines | None:
     """Name, purpose and licence."""
     known = list(manifests(project))
     lines, files = [], []
@@ -69,7 +69,7 @@ def overview(project: ProjectSnapshot) -> Finding | None:
     return _finding(lines, files)
 
 
-def stack(project: ProjectSnapshot) -> Finding | None:
+def stack(project: ProjectSnapshot) -> TopicLines | None:
     """Languages, versions, dependencies, images."""
     counted = Counter(filter(None, (_language(path) for path in project.listing)))
     languages = [name for name, _ in counted.most_common() if name not in PROSE_LANGUAGES]
@@ -87,7 +87,7 @@ def stack(project: ProjectSnapshot) -> Finding | None:
     return _finding(lines, files)
 
 
-def commands(project: ProjectSnapshot) -> Finding | None:
+def commands(project: ProjectSnapshot) -> TopicLines | None:
     """Commands to build, test and run, by the names in files."""
     lines, files = [], []
     for path, pairs in _commands_by_file(project):
@@ -97,7 +97,7 @@ def commands(project: ProjectSnapshot) -> Finding | None:
     return _finding(lines[: 2 * COMMANDS_MAX], files)
 
 
-def layout(project: ProjectSnapshot) -> Finding | None:
+def layout(project: ProjectSnapshot) -> TopicLines | None:
     """The folders of the root and of its source, each with its main language."""
     inside: dict[str, Counter[str]] = {}
     for path in project.listing:
@@ -113,7 +113,7 @@ def layout(project: ProjectSnapshot) -> Finding | None:
     return _finding([f"Folders: {listed(shown, FOLDERS_MAX)}."] if shown else [], [])
 
 
-def entries(project: ProjectSnapshot) -> Finding | None:
+def entries(project: ProjectSnapshot) -> TopicLines | None:
     """Programs, and files with a main."""
     lines, files = [], []
     for manifest in manifests(project):
@@ -128,7 +128,7 @@ def entries(project: ProjectSnapshot) -> Finding | None:
     return _finding(lines, files)
 
 
-def checks(project: ProjectSnapshot) -> Finding | None:
+def checks(project: ProjectSnapshot) -> TopicLines | None:
     """The commands that continuous integration runs."""
     lines, files = [], []
     for path in sorted(project.texts):
@@ -140,7 +140,7 @@ def checks(project: ProjectSnapshot) -> Finding | None:
     return _finding(lines, files)
 
 
-def conventions(project: ProjectSnapshot) -> Finding | None:
+def conventions(project: ProjectSnapshot) -> TopicLines | None:
     """Rules that files for contributors and agents state, form of code by configuration, form of commits."""
     lines, files = [], []
     for path in project.named(*PROSE):
@@ -158,7 +158,7 @@ def conventions(project: ProjectSnapshot) -> Finding | None:
     return _finding(lines, files)
 
 
-def owners(project: ProjectSnapshot) -> Finding | None:
+def owners(project: ProjectSnapshot) -> TopicLines | None:
     """Owners of parts by files, and the main authors of commits."""
     lines, files = [], []
     for path in project.named(*OWNER_FILES, *MAINTAINERS):
@@ -178,16 +178,16 @@ MAIN_FILES: Final = frozenset(
     ("__main__.py", "main.py", "manage.py", "main.go", "main.rs", "main.ts", "index.ts", "main.c", "main.cpp", "app.py")
 )
 # The kind of the memory and the topic's function. Prose is never a procedure: only words of a person are rules.
-TOPICS: Final[Mapping[str, tuple[str, Callable[[ProjectSnapshot], Finding | None]]]] = {
+TOPICS: Final[Mapping[str, tuple[str, Callable[[ProjectSnapshot], TopicLines | None]]]] = {
     "overview": ("project", overview), "stack": ("reference", stack), "commands": ("procedure", commands),
     "layout": ("reference", layout), "entries": ("reference", entries), "checks": ("reference", checks),
     "conventions": ("reference", conventions), "owners": ("reference", owners),
 }  # fmt: skip
 
 
-def _finding(lines: Iterable[str], files: Iterable[str]) -> Finding | None:
+def _finding(lines: Iterable[str], files: Iterable[str]) -> TopicLines | None:
     kept = tuple(dict.fromkeys(lines))
-    return Finding(lines=kept, files=tuple(dict.fromkeys(files))) if kept else None
+    return TopicLines(lines=kept, files=tuple(dict.fromkeys(files))) if kept else None
 
 
 def _and_says(title: str, text: str) -> str:

@@ -125,7 +125,7 @@ DISTANCE: Final = pattern(
 _FROM_DISTANCE: Final = frozenset(("before", "after", "prior to", "from"))
 
 
-class Phrase(NamedTuple):
+class TimePhrase(NamedTuple):
     """A part of the text from `start` up to `end`, with its stretch; both ends are None when it has none."""
 
     start: int
@@ -135,7 +135,7 @@ class Phrase(NamedTuple):
     relative: bool
 
 
-def phrase_at(asked: DatedQuestion, at: int) -> Phrase | None:
+def phrase_at(asked: DatedQuestion, at: int) -> TimePhrase | None:
     """The phrase of time that begins there."""
     words = _LEAD.match(asked.lower, at)
     lead, start = (" ".join(words["lead"].split()), words.end()) if words else ("", at)
@@ -150,7 +150,7 @@ def phrase_at(asked: DatedQuestion, at: int) -> Phrase | None:
     return phrase
 
 
-def _range(asked: DatedQuestion, at: int, start: int, lead: str) -> Phrase | None:
+def _range(asked: DatedQuestion, at: int, start: int, lead: str) -> TimePhrase | None:
     """From one date to another: "between A and B", "from A to B", "since A until B", "March to May 2023"."""
     inner_lead = "between" if lead in ("between", "from") else lead or "in"
     first = date_at(asked, start, inner_lead)
@@ -165,16 +165,16 @@ def _range(asked: DatedQuestion, at: int, start: int, lead: str) -> Phrase | Non
     if last is None:
         # Half of a range is not read alone: "from 1990 to 2010 items".
         half = lead == "between" or (lead == "from" and joint and asked.lower[joint.end() :][:1].isdigit())
-        return Phrase(at, first.end, None, None, relative=False) if half else None
+        return TimePhrase(at, first.end, None, None, relative=False) if half else None
     named = first.span.cycle == "year" and not last.span.cycle
     if not (lead or named or date_at(asked, start, "")):
         return None  # "introduce June to August"
     span = _ranged(first.span, last.span)
     since = first.span.last if lead == "after" else span.since
-    return Phrase(at, last.end, since, span.before, first.relative and last.relative)
+    return TimePhrase(at, last.end, since, span.before, first.relative and last.relative)
 
 
-def _listed(asked: DatedQuestion, at: int, start: int, lead: str) -> Phrase | None:
+def _listed(asked: DatedQuestion, at: int, start: int, lead: str) -> TimePhrase | None:
     """A date, or several as the stretch that holds them all: "since March", "in March or April", "March 3 or later"."""
     date = date_at(asked, start, lead)
     while date is not None:
@@ -193,7 +193,7 @@ def _listed(asked: DatedQuestion, at: int, start: int, lead: str) -> Phrase | No
     if not side and (beyond := _OPEN.match(asked.lower, end)):
         side, end = "until" if beyond["until"] else "since", beyond.end()
     alone = lead in _PARTICLES and _ALONE.match(asked.lower[start:end])
-    return Phrase(start if alone else at, end, *_bounded(asked, side, date.span), date.relative)
+    return TimePhrase(start if alone else at, end, *_bounded(asked, side, date.span), date.relative)
 
 
 def _bounded(asked: DatedQuestion, side: str, span: Span) -> tuple[datetime | None, datetime | None]:

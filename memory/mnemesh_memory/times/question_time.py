@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from mnemesh_memory.times.calendar import instant, wall_time
 from mnemesh_memory.times.meanings import DatedQuestion
-from mnemesh_memory.times.phrases import DISTANCE, Phrase, phrase_at
+from mnemesh_memory.times.phrases import DISTANCE, TimePhrase, phrase_at
 from mnemesh_memory.times.time_vocabulary import DATE_WORDS, pattern
 from mnemesh_memory.wordlists import COMMON_WORDS
 
@@ -48,7 +48,7 @@ class TimeWords(NamedTuple):
     # In ms; None where the stretch is open. Both are None when the text names only an event.
     since: int | None
     before: int | None
-    event: Event | None
+    event: BoundaryEvent | None
     event_words: str
     text: str
     # Places in the text of words that mean something only at the moment of asking, and of all other words of time.
@@ -100,9 +100,9 @@ def _read(asked: DatedQuestion) -> TimeWords | None:
     )
 
 
-def _phrases(asked: DatedQuestion) -> tuple[list[Phrase], NamedEvent | None]:
+def _phrases(asked: DatedQuestion) -> tuple[list[TimePhrase], NamedEvent | None]:
     """The phrases of time with a stretch, and the first event of the text."""
-    phrases: list[Phrase] = []
+    phrases: list[TimePhrase] = []
     event: NamedEvent | None = None
     end = denied = 0
     for word in _WORD.finditer(asked.lower):
@@ -171,7 +171,7 @@ _ENDS: Final = frozenset(
 _MARKS: Final = ".,?!;:)]}\u2026"
 
 
-class Event(NamedTuple):
+class BoundaryEvent(NamedTuple):
     """An event whose time is a boundary: `side` says whether what is meant came "after" or "before" it."""
 
     side: str
@@ -181,7 +181,7 @@ class Event(NamedTuple):
 class NamedEvent(NamedTuple):
     """An event with its place in the text."""
 
-    event: Event
+    event: BoundaryEvent
     # The places of the words that lead to the event, and of the event itself up to its end.
     start: int
     named: int
@@ -208,4 +208,4 @@ def event_at(lower: str, text: str, at: int) -> NamedEvent | None:
     side = _SIDES[" ".join(begins["side"].split())]
     # "Before that", "after the" name nothing.
     names = any(word not in COMMON_WORDS for word in re.findall(r"[^\W_]+", named.casefold()))
-    return NamedEvent(Event(side, named), at, start, end) if names else None
+    return NamedEvent(BoundaryEvent(side, named), at, start, end) if names else None

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.values.model import Draft, Memory, Query
-from mnemesh_memory.values.rules import CONTAINS, IS, RULE_CONDITION, RULE_TAG, Comparison, Rule, Ruled
+from mnemesh_memory.values.rules import CONTAINS, IS, RULE_CONDITION, RULE_TAG, Rule, RuleComparison, Ruled
 
 
 def passes(query: Query, memory: Memory) -> bool:
@@ -65,7 +65,7 @@ def rule_holds(rule: Rule, facts: Ruled) -> bool:
     return all(_compares(clause, facts) for clause in rule.conditions) is not rule.only
 
 
-def _compares(clause: Comparison, facts: Ruled) -> bool:
+def _compares(clause: RuleComparison, facts: Ruled) -> bool:
     match clause.field:
         case "importance":
             return _ordered(clause, 0.5 if facts.importance is None else facts.importance)
@@ -82,7 +82,7 @@ def _compares(clause: Comparison, facts: Ruled) -> bool:
     return met is (clause.op == IS)
 
 
-def _ordered(clause: Comparison, value: float) -> bool:
+def _ordered(clause: RuleComparison, value: float) -> bool:
     bound = float(clause.value)
     return {"<": value < bound, "<=": value <= bound, ">": value > bound, ">=": value >= bound}[clause.op]
 

@@ -25,7 +25,7 @@ TEXTS: Final = ("title", "content")
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RuleComparison:
     """`field op value`; the value of a path may be a glob."""
 
     field: str
@@ -38,7 +38,7 @@ class Rule:
     """Memories of the scope for which all `conditions` hold get `weight` in [-1, 1]. None hides them, or with `only`
     the others of the scope."""
 
-    conditions: tuple[Comparison, ...]
+    conditions: tuple[RuleComparison, ...]
     weight: float | None
     only: bool = False
     space: str = ""  # The memories of this space, "" for any.

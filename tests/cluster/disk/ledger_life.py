@@ -30,7 +30,7 @@ sys.path.append(str(Path(__file__).parents[2] / "kernel"))  # the builders of th
 from ledger_builders import Home
 from ledger_steps import state_of, steps, view_of
 
-from mnemesh_actors.ledger.integrity.scrub import Comparison
+from mnemesh_actors.ledger.integrity.scrub import ViewComparison
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_memory.values.errors import MnemeshError
 
@@ -149,7 +149,7 @@ def check(directory: Path, known: list[dict[str, Any]]) -> int:
     half = "" if here else f"after {acknowledged} steps: {_difference(found, known, acknowledged)}"
     if here and not lost and max(here) > acknowledged + 1:
         half = f"{acknowledged} steps were acknowledged, {max(here)} are there"
-    if differing := list(Comparison(ledger._db).damaged()):
+    if differing := list(ViewComparison(ledger._db).damaged()):
         half = half or f"the scrub finds {differing}"
     if alarms := ledger.status().alarms:
         half = half or f"an alarm without damage: {alarms}"

@@ -16,7 +16,7 @@ from peer_builders import ANAS, EVERYTHING, FEED, NOW, OTHER, Node
 from mnemesh_actors.ledger.commands import Command, Forget, KeptVectors, Resolve, Restore, Revise, Rollback
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.erase import Erase
-from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_memory.access.grants import PeerGrant
@@ -125,7 +125,7 @@ def _commit(*commands: Command) -> Step:
 def _take(
     node: Node, last_seq: int, *entries: Entry, grant: PeerGrant = EVERYTHING, keys: dict[str, bytes] | None = None
 ) -> Step:
-    batch = Incoming(
+    batch = IncomingEntries(
         peer=node.id, origin=node.origin, grant=grant, entries=entries, keys={**node.keys, **(keys or {})},
         feed=FEED, last_seq=last_seq,
     )  # fmt: skip

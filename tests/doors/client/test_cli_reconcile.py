@@ -14,7 +14,7 @@ from node_process import NodeUnderTest
 
 import mnemesh
 from mnemesh.entry import main
-from mnemesh.reconciling.proposals import DESTRUCTIVE_MAX, Pair, Statement, proposals
+from mnemesh.reconciling.proposals import DESTRUCTIVE_MAX, AskedPair, ShownMemory, proposals
 
 KEY = "not-a-real-key"
 
@@ -167,9 +167,9 @@ def test_nothing_is_asked_without_an_endpoint_and_no_text_leaves_in_the_open(
 # ---- the rails -------------------------------------------------------------------------------------------------------
 
 
-def pair(number: int, **more: Any) -> Pair:
-    older = Statement(f"old{number}", f"text {number}", "2026-01-01", **more)
-    return Pair(older, Statement(f"new{number}", f"text {number}!", "2026-01-02"), "near")
+def pair(number: int, **more: Any) -> AskedPair:
+    older = ShownMemory(f"old{number}", f"text {number}", "2026-01-01", **more)
+    return AskedPair(older, ShownMemory(f"new{number}", f"text {number}!", "2026-01-02"), "near")
 
 
 def judged(*operations: object, pairs: int = 12) -> list[str]:
@@ -209,5 +209,5 @@ def test_two_proposals_for_one_memory_are_ambiguous_and_lead_to_nothing() -> Non
 def test_a_pinned_memory_stays_and_a_text_that_was_cut_is_not_lost() -> None:
     reply = json.dumps({"operations": [{**forget(0), "id": "old0", "other": "new0"}]})
     assert proposals(reply, [pair(0, pinned=True)])[0].state == "not done: a pinned memory stays"
-    long = Pair(Statement("old0", "x" * 2_000, ""), Statement("new0", "y", ""), "near")
+    long = AskedPair(ShownMemory("old0", "x" * 2_000, ""), ShownMemory("new0", "y", ""), "near")
     assert "only the beginning" in proposals(reply, [long])[0].state

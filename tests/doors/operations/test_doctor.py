@@ -33,8 +33,8 @@ from mnemesh_gateway import doctor
 from mnemesh_gateway.doctor import directory_checks as doctor_directory
 from mnemesh_gateway.doctor import process_checks
 from mnemesh_gateway.doctor.check import examine
-from mnemesh_gateway.doctor.installation import Finding
-from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.doctor.installation import DoctorFinding
+from mnemesh_gateway.doctor.place import Examination
 from mnemesh_gateway.node.settings import Settings
 from mnemesh_gateway.peers.peer_book import PeerBook
 from mnemesh_gateway.security.access import ACCESS_FILE, MIGRATIONS, Access
@@ -54,7 +54,7 @@ def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> Examination:
     """A healthy directory of a node that has stopped."""
     directory = open_directory(tmp_path / "data")
     token = directory.path / "owner.token"
@@ -76,15 +76,15 @@ def place(tmp_path: Path) -> Place:
     directory.index(0).mkdir()
     write_meta(directory.index(0) / "meta.json", IndexMeta("g", 384, "life", seq=ENTRIES, points=ENTRIES))
     settings = Settings(data_dir=str(directory.path), grpc="127.0.0.1:0", http="127.0.0.1:0")
-    return Place(data_dir=directory.path, settings=settings, now_ms=NOW_MS, free_bytes=lambda path: 2**40)
+    return Examination(data_dir=directory.path, settings=settings, now_ms=NOW_MS, free_bytes=lambda path: 2**40)
 
 
-def found_in(place: Place) -> list[Finding]:
+def found_in(place: Examination) -> list[DoctorFinding]:
     """The findings without the remark that no node runs. In most of these tests none runs."""
     return [finding for finding in examine(place) if finding.check != "node"]
 
 
-def only(place: Place, check: str) -> Finding:
+def only(place: Examination, check: str) -> DoctorFinding:
     """The one finding of a place with one planted fault."""
     findings = found_in(place)
     assert [finding.check for finding in findings] == [check], findings
@@ -100,7 +100,7 @@ def fingerprint(folder: Path) -> dict[str, str]:
     }
 
 
-def test_a_healthy_directory_has_no_findings_and_is_left_as_it_was(place: Place) -> None:
+def test_a_healthy_directory_has_no_findings_and_is_left_as_it_was(place: Examination) -> None:
     before = fingerprint(place.data_dir)
     assert found_in(place) == []
     assert fingerprint(place.data_dir) == before
@@ -112,7 +112,7 @@ def sql(path: Path, *statements: str) -> None:
             db.execute(statement)
 
 
-def write_index(place: Place, meta: IndexMeta) -> None:
+def write_index(place: Examination, meta: IndexMeta) -> None:
     write_meta(place.data_dir / "index/0/meta.json", meta)
 
 
@@ -121,30 +121,30 @@ def spoil(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def newer_manifest(place: Place) -> None:
+def newer_manifest(place: Examination) -> None:
     path = place.data_dir / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "format": 99}), "utf-8")
 
 
-def new_ledger(place: Place) -> None:
+def new_ledger(place: Examination) -> None:
     place.ledger.unlink()
     schema.connect(place.ledger).close()
 
 
-def damaged_page(place: Place) -> None:
+def damaged_page(place: Examination) -> None:
     with place.ledger.open("r+b") as file:
         file.seek(4096)
         file.write(os.urandom(place.ledger.stat().st_size - 4096))
 
 
-def no_ledger(place: Place) -> None:
+def no_ledger(place: Examination) -> None:
     for file in (place.data_dir / "ledger").iterdir():
         file.unlink()
 
 
 RESTORE = "restore ledger/0.sqlite from a backup"
 # A fault, its plant, the check that finds the fault, and words of the finding.
-FAULTS: list[tuple[str, Callable[[Place], object], str, tuple[str, ...]]] = [
+FAULTS: list[tuple[str, Callable[[Examination], object], str, tuple[str, ...]]] = [
     ("a directory open to others", lambda at: at.data_dir.chmod(0o755), "data directory", ("chmod 700",)),
     ("no token", lambda at: (at.data_dir / "owner.token").unlink(), "owner token", ("missing",)),
     ("an empty token", lambda at: (at.data_dir / "owner.token").write_text("\n"), "owner token", ("empty",)),
@@ -193,7 +193,7 @@ FAULTS: list[tuple[str, Callable[[Place], object], str, tuple[str, ...]]] = [
     ("plant", "check", "told"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS]
 )
 def test_a_planted_fault_is_found_by_one_check_that_names_the_fix(
-    place: Place, plant: Callable[[Place], object], check: str, told: tuple[str, ...]
+    place: Examination, plant: Callable[[Examination], object], check: str, told: tuple[str, ...]
 ) -> None:
     plant(place)
     found = only(place, check)
@@ -201,7 +201,7 @@ def test_a_planted_fault_is_found_by_one_check_that_names_the_fix(
         assert words.format(data=place.data_dir) in f"{found.problem}; {found.fix}"
 
 
-def test_a_directory_that_does_not_exist(place: Place, tmp_path: Path) -> None:
+def test_a_directory_that_does_not_exist(place: Examination, tmp_path: Path) -> None:
     missing = tmp_path / "nowhere"
     found = only(replace(place, data_dir=missing), "data directory")
     assert str(missing) in found.problem
@@ -221,20 +221,20 @@ def test_a_directory_that_does_not_exist(place: Place, tmp_path: Path) -> None:
     ],
 )
 def test_what_does_not_suit_a_directory_is_found(
-    place: Place, check: str, changed: Callable[[Place], dict[str, Any]], told: tuple[str, ...]
+    place: Examination, check: str, changed: Callable[[Examination], dict[str, Any]], told: tuple[str, ...]
 ) -> None:
     found = only(replace(place, **changed(place)), check)
     assert all(words in f"{found.problem}; {found.fix}" for words in told)
 
 
-def test_a_directory_that_cannot_be_written(place: Place) -> None:
+def test_a_directory_that_cannot_be_written(place: Examination) -> None:
     """Root may write everywhere, so the check runs as another user."""
     program = (
         "import os, sys, pathlib\n"
         "from mnemesh_gateway.doctor import directory_checks as checks\n"
-        "from mnemesh_gateway.doctor.place import Place\n"
+        "from mnemesh_gateway.doctor.place import Examination\n"
         "from mnemesh_gateway.node.settings import Settings\n"
-        "place = Place(data_dir=pathlib.Path(sys.argv[1]), settings=Settings(), now_ms=0)\n"
+        "place = Examination(data_dir=pathlib.Path(sys.argv[1]), settings=Settings(), now_ms=0)\n"
         "os.getuid() or os.setuid(65534)\n"
         "print(*(finding.problem for finding in checks.data_directory(place)), sep='\\n')\n"
     )
@@ -252,7 +252,7 @@ def test_a_directory_that_cannot_be_written(place: Place) -> None:
     assert "can't be written" in ran.stdout
 
 
-def test_tokens_of_agents_that_others_can_read_or_nobody(place: Place) -> None:
+def test_tokens_of_agents_that_others_can_read_or_nobody(place: Examination) -> None:
     path = place.data_dir / ACCESS_FILE
     Access(path, lambda: 0).close()
     assert not [finding for finding in found_in(place) if finding.check == "agents"]
@@ -265,14 +265,14 @@ def test_tokens_of_agents_that_others_can_read_or_nobody(place: Place) -> None:
     assert "damaged" in only(place, "agents").problem
 
 
-def test_a_node_that_was_killed(place: Place) -> None:
+def test_a_node_that_was_killed(place: Examination) -> None:
     write_node(place.data_dir, NodeAddress(DEAD_PID, "127.0.0.1:1", "127.0.0.1:2", "0.1.0"))
     found = only(place, "node file")
     assert str(DEAD_PID) in found.problem
     assert "mnemesh up" in found.fix
 
 
-def test_that_no_node_runs_is_a_remark_unless_something_worse_says_so(place: Place, tmp_path: Path) -> None:
+def test_that_no_node_runs_is_a_remark_unless_something_worse_says_so(place: Examination, tmp_path: Path) -> None:
     (found,) = examine(place)
     assert (found.check, found.problem, found.remark) == ("node", f"no node runs on {place.data_dir}", True)
     assert "mnemesh up" in found.fix
@@ -282,14 +282,14 @@ def test_that_no_node_runs_is_a_remark_unless_something_worse_says_so(place: Pla
     assert [finding.check for finding in examine(missing)] == ["data directory"]
 
 
-def test_a_node_file_that_came_with_a_copy(place: Place) -> None:
+def test_a_node_file_that_came_with_a_copy(place: Examination) -> None:
     address = {"pid": os.getpid(), "grpc": "", "http": "", "version": "", "inode": place.data_dir.stat().st_ino + 1}
     (place.data_dir / "node.json").write_text(json.dumps(address), "utf-8")
     assert "a copy" in only(place, "node file").problem
 
 
 @pytest.mark.parametrize("door", ["grpc", "http"])
-def test_another_program_on_the_port(place: Place, door: str) -> None:
+def test_another_program_on_the_port(place: Examination, door: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         address = f"127.0.0.1:{other.getsockname()[1]}"
         found = only(replace(place, settings=replace(place.settings, **{door: address})), "ports")
@@ -329,7 +329,7 @@ OK = b"HTTP/1.1 200 OK\r\ncontent-length: 1024\r\n\r\n"
 
 @pytest.mark.parametrize("parts", [(OK + b"[" * 1024,), (OK, *[b" "] * 300), (b"HTTP/1.1 200 OK\r\n", *[b"a"] * 300)])
 def test_another_program_that_answers_with_garbage_or_without_end(
-    place: Place, monkeypatch: pytest.MonkeyPatch, parts: tuple[bytes, ...]
+    place: Examination, monkeypatch: pytest.MonkeyPatch, parts: tuple[bytes, ...]
 ) -> None:
     monkeypatch.setattr(process_checks, "NEIGHBOUR_TIMEOUT_S", 0.3)
     started = time.monotonic()
@@ -339,19 +339,21 @@ def test_another_program_that_answers_with_garbage_or_without_end(
     assert time.monotonic() - started < 15, "it goes on for half a minute"
 
 
-def test_a_directory_that_nobody_can_look_at(place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_that_nobody_can_look_at(
+    place: Examination, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     hidden = tmp_path / ("x" * 300)
     assert "File name too long" in only(replace(place, data_dir=hidden), "data directory").problem
     assert doctor.main(["--data", str(hidden)]) == 1
     assert "File name too long" in capsys.readouterr().out
 
 
-def test_an_address_that_this_machine_does_not_have(place: Place) -> None:
+def test_an_address_that_this_machine_does_not_have(place: Examination) -> None:
     settings = replace(place.settings, grpc="127.0.0.1:0", http="192.0.2.1:7434")
     assert {finding.check for finding in found_in(replace(place, settings=settings))} == {"ports", "exposure"}
 
 
-def test_an_entry_that_is_not_what_its_hash_says(place: Place) -> None:
+def test_an_entry_that_is_not_what_its_hash_says(place: Examination) -> None:
     """The page is as SQLite built it. Only a look at each entry finds the fault."""
     changed = "UPDATE entry SET raw = zeroblob(length(raw)) WHERE seq = 2"
     sql(place.ledger, changed, "UPDATE entry SET hash = zeroblob(32) WHERE seq = 3")
@@ -362,7 +364,7 @@ def test_an_entry_that_is_not_what_its_hash_says(place: Place) -> None:
 
 
 def test_of_many_unsound_entries_the_first_are_named_and_the_rest_are_counted(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: Examination, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor_directory, "FAULTS_SHOWN", 1)
     sql(place.ledger, "UPDATE entry SET raw = x''")
@@ -372,14 +374,14 @@ def test_of_many_unsound_entries_the_first_are_named_and_the_rest_are_counted(
     assert "entry 2" not in problem
 
 
-def test_a_ledger_that_is_no_database(place: Place) -> None:
+def test_a_ledger_that_is_no_database(place: Examination) -> None:
     place.ledger.write_bytes(b"not a database" * 1000)
     assert "holds no ledger" in only(place, "ledger").problem
     place.ledger.with_suffix(".lock").unlink()  # then nothing says that a ledger lived here
     assert "damaged" in only(place, "ledger").problem
 
 
-def test_transcripts_of_a_newer_format_or_damaged_ones(place: Place) -> None:
+def test_transcripts_of_a_newer_format_or_damaged_ones(place: Examination) -> None:
     place.transcripts.parent.mkdir()
     sql(place.transcripts, "PRAGMA user_version = 99")
     assert "newer mnemesh" in only(place, "format").fix
@@ -387,7 +389,7 @@ def test_transcripts_of_a_newer_format_or_damaged_ones(place: Place) -> None:
     assert "delete it and import the sessions again" in only(place, "transcripts").fix
 
 
-def test_a_log_that_ends_before_its_last_commit(place: Place) -> None:
+def test_a_log_that_ends_before_its_last_commit(place: Examination) -> None:
     place.ledger.with_suffix(".head").write_text("0" * 32 + f":{ENTRIES + 30:018d}\n", "ascii")
     assert found_in(place) == [], "the mark of another life says nothing"
     sql(place.ledger, f"UPDATE meta SET value = '{'0' * 32}' WHERE key = 'incarnation'")
@@ -395,7 +397,7 @@ def test_a_log_that_ends_before_its_last_commit(place: Place) -> None:
     assert "30 entries are lost" in problem
 
 
-def test_an_alarm_is_a_finding_until_it_is_acknowledged(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_alarm_is_a_finding_until_it_is_acknowledged(place: Examination, capsys: pytest.CaptureFixture[str]) -> None:
     alarms.add(place.ledger.parent, "30 entries of the ledger are lost")
     finding = only(place, "data")
     assert finding.problem == "30 entries of the ledger are lost"
@@ -414,7 +416,7 @@ def test_a_directory_of_no_node_has_no_alarms_to_acknowledge(
     assert "--data DIR" in capsys.readouterr().err
 
 
-def test_a_node_that_a_signal_has_stopped_is_told_at_once_with_the_command(place: Place) -> None:
+def test_a_node_that_a_signal_has_stopped_is_told_at_once_with_the_command(place: Examination) -> None:
     with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as child:
         os.kill(child.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, child.pid, os.WSTOPPED)
@@ -426,7 +428,7 @@ def test_a_node_that_a_signal_has_stopped_is_told_at_once_with_the_command(place
 
 
 def test_an_index_that_is_behind_after_a_kill_is_a_remark_and_no_fault(
-    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    place: Examination, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_index(place, IndexMeta("g", 384, "life", seq=1))
     found = only(place, "index")
@@ -449,7 +451,7 @@ def test_an_index_that_is_behind_after_a_kill_is_a_remark_and_no_fault(
 
 @pytest.mark.parametrize(("download", "problem"), [(True, "needs a network"), (False, "is refused")])
 def test_no_embedding_model_on_this_machine(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, download: bool, problem: str
+    place: Examination, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, download: bool, problem: str
 ) -> None:
     monkeypatch.setattr(doctor_directory, "packaged_weights", lambda: None)
     settings = replace(place.settings, model_cache_dir=str(tmp_path / "cache"), model_download=download)
@@ -458,7 +460,7 @@ def test_no_embedding_model_on_this_machine(
     assert "mnemesh model install" in found.fix
 
 
-def test_an_automerge_of_another_author(place: Place, tmp_path: Path) -> None:
+def test_an_automerge_of_another_author(place: Examination, tmp_path: Path) -> None:
     """The wrong package is found although nothing could be imported from it."""
     fake = tmp_path / "site"
     (fake / "automerge").mkdir(parents=True)
@@ -473,7 +475,7 @@ def test_an_automerge_of_another_author(place: Place, tmp_path: Path) -> None:
     assert "pip install 'automerge==1.0.0rc1'" in ran.stdout
 
 
-def test_a_client_without_the_node_is_told_what_to_install_and_no_more(place: Place) -> None:
+def test_a_client_without_the_node_is_told_what_to_install_and_no_more(place: Examination) -> None:
     program = (
         "import importlib.metadata as metadata, sys\n"
         "known = metadata.version\n"
@@ -493,7 +495,9 @@ def test_a_client_without_the_node_is_told_what_to_install_and_no_more(place: Pl
     assert "mnemesh[node]" in found["fix"]
 
 
-def run_doctor(place: Place, *arguments: str, path: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+def run_doctor(
+    place: Examination, *arguments: str, path: str = "", **variables: str
+) -> subprocess.CompletedProcess[str]:
     """The command as a user gives it, with a clock that the planted entries suit."""
     sql(place.ledger, "UPDATE entry SET at = 0")
     search = os.pathsep.join(part for part in (path, os.environ.get("PYTHONPATH", "")) if part)
@@ -505,7 +509,7 @@ def run_doctor(place: Place, *arguments: str, path: str = "", **variables: str) 
     )  # fmt: skip
 
 
-def test_the_command_says_healthy_with_exit_code_0_and_where_each_value_came_from(place: Place) -> None:
+def test_the_command_says_healthy_with_exit_code_0_and_where_each_value_came_from(place: Examination) -> None:
     (place.data_dir / "settings.toml").write_text("drain_s = 3\n", "utf-8")
     ran = run_doctor(place, MNEMESH_RECALL_TIMEOUT_S="4")
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -518,7 +522,7 @@ def test_the_command_says_healthy_with_exit_code_0_and_where_each_value_came_fro
     assert origins["log_level"] == "default"
 
 
-def test_an_unknown_setting_in_the_environment(place: Place) -> None:
+def test_an_unknown_setting_in_the_environment(place: Examination) -> None:
     ran = run_doctor(place, MNEMESH_RECALL_TIMEOUT="4")
     assert ran.returncode == 1
     found = json.loads(ran.stdout)["findings"][0]
@@ -527,25 +531,25 @@ def test_an_unknown_setting_in_the_environment(place: Place) -> None:
     assert "recall_timeout_s" in found["problem"]
 
 
-def test_a_bad_value_in_the_settings_file(place: Place) -> None:
+def test_a_bad_value_in_the_settings_file(place: Examination) -> None:
     (place.data_dir / "settings.toml").write_text('drain_s = "long"\n', "utf-8")
     found = json.loads(run_doctor(place).stdout)["findings"][0]
     assert (found["check"], "drain_s" in found["problem"]) == ("settings", True)
 
 
-def test_an_ill_formed_settings_file_is_to_be_corrected_itself(place: Place) -> None:
+def test_an_ill_formed_settings_file_is_to_be_corrected_itself(place: Examination) -> None:
     (place.data_dir / "settings.toml").write_text("drain_s = \n", "utf-8")
     found = json.loads(run_doctor(place).stdout)["findings"][0]
     assert (found["check"], found["fix"]) == ("settings", "correct or remove the file")
     assert str(place.data_dir / "settings.toml") in found["problem"]
 
 
-def test_an_unknown_flag_is_bad_usage(place: Place) -> None:
+def test_an_unknown_flag_is_bad_usage(place: Examination) -> None:
     assert run_doctor(place, "--nonsense").returncode == 2
 
 
 def test_the_report_for_a_person_numbers_the_findings_and_names_each_fix(
-    place: Place, capsys: pytest.CaptureFixture[str]
+    place: Examination, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (place.data_dir / "owner.token").chmod(0o644)
     assert doctor.main(["--data", str(place.data_dir), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"]) == 1
@@ -556,7 +560,7 @@ def test_the_report_for_a_person_numbers_the_findings_and_names_each_fix(
 
 
 @pytest.fixture
-def held(place: Place) -> Iterator[Place]:
+def held(place: Examination) -> Iterator[Examination]:
     """A node holds the directory: its lock is taken, by this process."""
     with (place.data_dir / "node.lock").open("w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -565,7 +569,7 @@ def held(place: Place) -> Iterator[Place]:
         yield place
 
 
-def test_a_node_that_holds_the_directory_but_does_not_answer(held: Place) -> None:
+def test_a_node_that_holds_the_directory_but_does_not_answer(held: Examination) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         address = f"127.0.0.1:{closed.getsockname()[1]}"
     write_node(held.data_dir, NodeAddress(os.getpid(), address, address, "0.1.0"))
@@ -573,7 +577,7 @@ def test_a_node_that_holds_the_directory_but_does_not_answer(held: Place) -> Non
     assert f"kill {os.getpid()}" in found.fix
 
 
-def test_a_node_that_has_not_published_itself_yet_but_holds_the_lock(held: Place) -> None:
+def test_a_node_that_has_not_published_itself_yet_but_holds_the_lock(held: Examination) -> None:
     assert str(os.getpid()) in only(held, "running node").problem
 
 
@@ -588,20 +592,20 @@ AWAY = {"name": "shard-0", "state": "the server is away", "lag": 7}
 
 
 @contextmanager
-def node_that_says(place: Place, status: dict[str, object]) -> Iterator[str]:
+def node_that_says(place: Examination, status: dict[str, object]) -> Iterator[str]:
     """A node of this directory whose every answer is `status`; its address."""
     with listening(lambda path: json.dumps(status).encode()) as address:
         write_node(place.data_dir, NodeAddress(os.getpid(), address, address, "0.1.0"))
         yield address
 
 
-def test_a_node_that_runs_but_is_degraded(held: Place) -> None:
+def test_a_node_that_runs_but_is_degraded(held: Examination) -> None:
     with node_that_says(held, DEGRADED):
         assert "no space left" in only(held, "running node").problem
 
 
 def test_a_running_node_whose_index_catches_up_is_a_remark_and_no_fault(
-    held: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    held: Examination, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "time_ns", lambda: NOW_MS * 1_000_000)
     with node_that_says(held, BEHIND):
@@ -612,14 +616,14 @@ def test_a_running_node_whose_index_catches_up_is_a_remark_and_no_fault(
     assert "Remark: index: " in capsys.readouterr().out
 
 
-def test_a_running_node_whose_index_has_a_fault_is_a_finding(held: Place) -> None:
+def test_a_running_node_whose_index_has_a_fault_is_a_finding(held: Examination) -> None:
     with node_that_says(held, {**BEHIND, "state": "degraded", "index": [AWAY]}):
         found = only(held, "running node")
     assert "shard-0 is the server is away (7 entries behind" in found.problem
     assert not found.remark
 
 
-def test_a_consumer_of_a_running_node_that_is_stalled_is_a_remark(held: Place) -> None:
+def test_a_consumer_of_a_running_node_that_is_stalled_is_a_remark(held: Examination) -> None:
     consumers = [{"name": "index", "state": "ok", "lag": 0}, {"name": "judge", "state": "the model is away", "lag": 2}]
     with node_that_says(held, {**BEHIND, "index": [], "consumers": consumers}):
         found = only(held, "consumers")
@@ -627,7 +631,7 @@ def test_a_consumer_of_a_running_node_that_is_stalled_is_a_remark(held: Place) -
     assert found.remark
 
 
-def test_a_peer_with_which_a_running_node_does_not_agree_is_a_finding(held: Place) -> None:
+def test_a_peer_with_which_a_running_node_does_not_agree_is_a_finding(held: Examination) -> None:
     same, other = {"name": "hub"}, {"name": "laptop", "differs": "2"}
     with node_that_says(held, {**BEHIND, "index": [], "peers": [same, other]}):
         found = only(held, "peers")
@@ -636,7 +640,7 @@ def test_a_peer_with_which_a_running_node_does_not_agree_is_a_finding(held: Plac
     assert not found.remark
 
 
-def test_a_peer_that_refuses_a_running_node_is_a_finding(held: Place) -> None:
+def test_a_peer_that_refuses_a_running_node_is_a_finding(held: Examination) -> None:
     peer = {"name": "hub", "state": "refused", "last_error": "the token has ended"}
     with node_that_says(held, {**BEHIND, "index": [], "peers": [peer]}):
         found = only(held, "peers")
@@ -646,7 +650,7 @@ def test_a_peer_that_refuses_a_running_node_is_a_finding(held: Place) -> None:
 
 
 def test_the_report_shows_where_the_running_node_listens_and_what_it_says(
-    held: Place, capsys: pytest.CaptureFixture[str]
+    held: Examination, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with node_that_says(held, BEHIND) as address:
         doctor.main(["--data", str(held.data_dir), "--http", "127.0.0.1:0"])
@@ -655,7 +659,7 @@ def test_the_report_shows_where_the_running_node_listens_and_what_it_says(
     assert "it says: index rebuilt from the ledger" in printed
 
 
-def settings_printed(place: Place, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+def settings_printed(place: Examination, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     """The heading of the settings under "", and what is printed of each."""
     doctor.main(["--data", str(place.data_dir), "--http", "127.0.0.1:0", "--drain-s", "4"])
     lines = capsys.readouterr().out.splitlines()
@@ -664,7 +668,7 @@ def settings_printed(place: Place, capsys: pytest.CaptureFixture[str]) -> dict[s
 
 
 def test_the_settings_are_those_of_the_running_node_beside_what_this_shell_has_instead(
-    held: Place, capsys: pytest.CaptureFixture[str]
+    held: Examination, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told = [
         {"name": "recall_timeout_s", "value": "3.0", "origin": "variable MNEMESH_RECALL_TIMEOUT_S"},
@@ -682,7 +686,7 @@ def test_the_settings_are_those_of_the_running_node_beside_what_this_shell_has_i
 
 
 def test_the_settings_are_said_to_be_this_shells_when_no_node_tells_its_own(
-    held: Place, capsys: pytest.CaptureFixture[str]
+    held: Examination, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with node_that_says(held, BEHIND):  # a node of a version before
         printed = settings_printed(held, capsys)
@@ -692,7 +696,7 @@ def test_the_settings_are_said_to_be_this_shells_when_no_node_tells_its_own(
     assert settings_printed(held, capsys)[""] == "Settings of this shell, for a node that is started here"
 
 
-def test_the_index_of_a_model_that_took_over_is_the_one_that_is_looked_at(place: Place, tmp_path: Path) -> None:
+def test_the_index_of_a_model_that_took_over_is_the_one_that_is_looked_at(place: Examination, tmp_path: Path) -> None:
     used = Generation(fingerprint="g", name="m", dimensions=384, slot="a1")
     GenerationFile(place.data_dir).write(Generations(used))
     (place.data_dir / "index/0").rename(place.data_dir / "index/0-a1")
@@ -709,7 +713,7 @@ def test_the_index_of_a_model_that_took_over_is_the_one_that_is_looked_at(place:
     assert only(place, "model").fix.startswith("install the newer mnemesh")
 
 
-def begin(place: Place) -> None:
+def begin(place: Examination) -> None:
     """The first steps of a start."""
     open_directory(place.data_dir)
     Access(place.data_dir / ACCESS_FILE, lambda: NOW_MS).close()
@@ -717,7 +721,7 @@ def begin(place: Place) -> None:
 
 
 @pytest.mark.parametrize("check", ["manifest", "agents", "peers"])
-def test_what_a_start_refuses_is_no_healthy_directory(place: Place, check: str) -> None:
+def test_what_a_start_refuses_is_no_healthy_directory(place: Examination, check: str) -> None:
     access, peers, key = (place.data_dir / name for name in (ACCESS_FILE, "peers.json", "node.key"))
     Access(access, lambda: NOW_MS).close()
     if check == "manifest":
@@ -734,7 +738,7 @@ def test_what_a_start_refuses_is_no_healthy_directory(place: Place, check: str) 
     assert "restore" in found.fix
 
 
-def test_tokens_of_an_older_version_are_no_finding_and_stay_as_they_are(place: Place) -> None:
+def test_tokens_of_an_older_version_are_no_finding_and_stay_as_they_are(place: Examination) -> None:
     access = place.data_dir / ACCESS_FILE
     with closing(sqlite3.connect(access, isolation_level=None)) as db:
         MIGRATIONS[0](db)

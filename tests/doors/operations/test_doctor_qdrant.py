@@ -12,8 +12,8 @@ from qdrant_double import Fault, QdrantDouble, qdrant_double
 
 from mnemesh_gateway.doctor import qdrant as module
 from mnemesh_gateway.doctor.check import CHECKS
-from mnemesh_gateway.doctor.installation import Finding
-from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.doctor.installation import DoctorFinding
+from mnemesh_gateway.doctor.place import Examination
 from mnemesh_gateway.doctor.report import as_json, as_text
 from mnemesh_gateway.node.settings import Settings, load
 
@@ -26,22 +26,22 @@ def double() -> Iterator[QdrantDouble]:
         yield made
 
 
-def found(place: Place) -> list[Finding]:
+def found(place: Examination) -> list[DoctorFinding]:
     return list(module.server(place))
 
 
 @pytest.fixture
-def place(double: QdrantDouble, tmp_path: Path) -> Place:
-    return Place(data_dir=tmp_path, settings=Settings(qdrant_url=double.url, qdrant_api_key=KEY), now_ms=0)
+def place(double: QdrantDouble, tmp_path: Path) -> Examination:
+    return Examination(data_dir=tmp_path, settings=Settings(qdrant_url=double.url, qdrant_api_key=KEY), now_ms=0)
 
 
-def test_a_server_that_is_well_and_none_at_all_are_no_findings(place: Place) -> None:
+def test_a_server_that_is_well_and_none_at_all_are_no_findings(place: Examination) -> None:
     assert module.server in CHECKS
     assert found(place) == []
     assert found(replace(place, settings=Settings())) == []
 
 
-def test_qdrant_not_reachable(place: Place, double: QdrantDouble) -> None:
+def test_qdrant_not_reachable(place: Examination, double: QdrantDouble) -> None:
     double.stop()
     (finding,) = found(place)
     assert f"Qdrant not reachable: {double.host} does not answer" in finding.problem
@@ -50,7 +50,7 @@ def test_qdrant_not_reachable(place: Place, double: QdrantDouble) -> None:
 
 @pytest.mark.parametrize("fault", [Fault(503), Fault(cut=True), Fault(hang=True)], ids=repr)
 def test_a_server_that_does_not_work(
-    place: Place, double: QdrantDouble, fault: Fault, monkeypatch: pytest.MonkeyPatch
+    place: Examination, double: QdrantDouble, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "TIMEOUT_S", 0.2)
     double.lasting = fault
@@ -58,7 +58,7 @@ def test_a_server_that_does_not_work(
 
 
 @pytest.mark.parametrize("key", ["", "another"])
-def test_a_server_that_refuses_the_key(place: Place, double: QdrantDouble, key: str) -> None:
+def test_a_server_that_refuses_the_key(place: Examination, double: QdrantDouble, key: str) -> None:
     (finding,) = found(replace(place, settings=replace(place.settings, qdrant_api_key=key)))
     assert "refuses" in finding.problem
     assert "MNEMESH_QDRANT_API_KEY" in finding.fix
@@ -68,7 +68,7 @@ def test_a_server_that_refuses_the_key(place: Place, double: QdrantDouble, key: 
 @pytest.mark.parametrize(("version", "problem"), [("1.18.2", "is Qdrant 1.18"), ("mine", "not as Qdrant does")])
 def test_a_server_that_is_too_old_or_another_program(tmp_path: Path, version: str, problem: str) -> None:
     with qdrant_double(version=version) as double:
-        (finding,) = found(Place(data_dir=tmp_path, settings=Settings(qdrant_url=double.url), now_ms=0))
+        (finding,) = found(Examination(data_dir=tmp_path, settings=Settings(qdrant_url=double.url), now_ms=0))
     assert problem in finding.problem
 
 

@@ -18,7 +18,7 @@ from peer_builders import EVERYTHING, ID, NOW, OTHER, Node, all_entries, hand_ov
 from mnemesh_actors.ledger.integrity import alarms
 from mnemesh_actors.ledger.integrity.incarnation import HighWater, mark_of
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_actors.ledger.peers.peer_log import save_cursor
 from mnemesh_actors.ledger.store.rows import RowDamaged
 from mnemesh_actors.storage.index_state import IndexMeta, write_meta
@@ -304,7 +304,7 @@ def test_a_damaged_entry_comes_back_from_a_peer_by_a_comparison(
     differing = [bucket for bucket, value in other.digest(SPACE).items() if ledger.digest(SPACE).get(bucket) != value]
     assert len(differing) == 1, "a comparison asks for this memory alone"
     page = other.resend(SPACE, differing, 0, 256, 1 << 20)
-    batch = Incoming(peer="p", origin="o", grant=EVERYTHING, entries=page.entries, keys=page.keys)
+    batch = IncomingEntries(peer="p", origin="o", grant=EVERYTHING, entries=page.entries, keys=page.keys)
     assert ledger.take_in(batch, NOW).quarantined == 0
 
     assert ledger.digest(SPACE) == before

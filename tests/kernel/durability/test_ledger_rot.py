@@ -12,13 +12,13 @@ import pytest
 from ledger_builders import FULL, SPACE, Home, Pen, all_done, done
 
 from mnemesh_actors.ledger.integrity import alarms
-from mnemesh_actors.ledger.integrity.scrub import Comparison
+from mnemesh_actors.ledger.integrity.scrub import ViewComparison
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.store import rows
 from mnemesh_actors.ledger.store.schema import read_only
 from mnemesh_actors.replication.scrubber import Scrubber
 from mnemesh_gateway.doctor.deep import view
-from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.doctor.place import Examination
 from mnemesh_gateway.node.settings import Settings
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, Unavailable
 from mnemesh_memory.values.model import ListQuery, Memory
@@ -219,14 +219,14 @@ def test_no_single_flipped_bit_changes_what_is_served(home: Home, kept: dict[str
 def test_the_deep_check_names_what_differs_and_changes_nothing(home: Home, kept: dict[str, Memory]) -> None:
     gone, changed, lost, *_ = sorted(kept)
     with closing(sqlite3.connect(home.file)) as db:
-        assert list(Comparison(db).damaged()) == []
+        assert list(ViewComparison(db).damaged()) == []
         db.execute("DELETE FROM memory WHERE id = ?", (gone,))
         db.execute("UPDATE memory SET title = 'wrong' WHERE id = ?", (changed,))
         db.execute("UPDATE entry SET raw = x'00' WHERE doc = ?", (lost,))
         db.commit()
     before = home.file.read_bytes()
     with closing(read_only(home.file)) as db:
-        told = dict(Comparison(db).damaged())
+        told = dict(ViewComparison(db).damaged())
     assert sorted(told) == [gone, changed, lost]
     assert told[gone] == told[changed] == "the view differs from the log"
     assert "its log is damaged" in told[lost]
@@ -284,7 +284,7 @@ def test_a_sound_ledger_is_said_to_be_compared_with_how_many_entries_and_rows(ho
     with home.opened() as ledger:
         first, _ = all_done(ledger, pen.create("one"), pen.create("two"))
         all_done(ledger, pen.revise(first.memory, content="one, changed"))
-    (remark,) = view(Place(data_dir=home.directory.path, settings=Settings(), now_ms=0))
+    (remark,) = view(Examination(data_dir=home.directory.path, settings=Settings(), now_ms=0))
     assert remark.remark
     assert "3 entries of the log and 2 rows of the view were compared" in remark.problem
 

@@ -28,7 +28,7 @@ from mnemesh_actors.consumers.consumer_table import NEXT_INDEX
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.embedding import embedder
 from mnemesh_actors.generations import reembedding, space_factory
-from mnemesh_actors.generations.generation_file import FILE, Choice, Generation, GenerationFile, Generations
+from mnemesh_actors.generations.generation_file import FILE, Generation, GenerationFile, Generations, ModelChoice
 from mnemesh_actors.generations.space_factory import Workshop
 from mnemesh_actors.index.shard import RetrievalShard, ShardStatus
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
@@ -508,9 +508,14 @@ def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("choice", "folder", "name"),
-    [(Choice("/m"), "/m", ""), (Choice("~/m"), "~/m", ""), (Choice("a/b"), "", "a/b"), (Choice(), "", "")],
+    [
+        (ModelChoice("/m"), "/m", ""),
+        (ModelChoice("~/m"), "~/m", ""),
+        (ModelChoice("a/b"), "", "a/b"),
+        (ModelChoice(), "", ""),
+    ],
 )
-def test_a_choice_is_a_folder_or_a_name(choice: Choice, folder: str, name: str) -> None:
+def test_a_choice_is_a_folder_or_a_name(choice: ModelChoice, folder: str, name: str) -> None:
     config = choice.config(ModelConfig(threads=3))
     assert (config.model_dir, config.name, config.threads) == (folder, name, 3)
 

@@ -19,7 +19,7 @@ from mnemesh.cli.imports.memories import normal_form
 from mnemesh.errors import InvalidArgument
 from mnemesh.importing import export as exporter
 from mnemesh.importing import items as importer
-from mnemesh.importing.items import Defaults, Entry, Problem, finish, parse_jsonl, parse_text, session_of
+from mnemesh.importing.items import Defaults, ImportItem, Problem, finish, parse_jsonl, parse_text, session_of
 from mnemesh.importing.markdown import parse_markdown
 from mnemesh_memory.secrets import find_secret
 from mnemesh_memory.text.text import normalise
@@ -40,13 +40,13 @@ def memory(**fields: Any) -> Memory:
     return Memory(**{**given_fields, **fields})
 
 
-def lines(*texts: str) -> list[Entry | Problem]:
+def lines(*texts: str) -> list[ImportItem | Problem]:
     return list(parse_jsonl(enumerate(texts, 1)))
 
 
 def test_plain_text_is_gathered_by_paragraphs_of_about_1500_characters() -> None:
     paragraphs = [f"{i} " + "word " * 80 for i in range(10)]
-    entries = [item for item in parse_text("\n\n".join(paragraphs), "log/day.txt") if isinstance(item, Entry)]
+    entries = [item for item in parse_text("\n\n".join(paragraphs), "log/day.txt") if isinstance(item, ImportItem)]
     assert [entry.fields["title"] for entry in entries] == [
         "day.txt",
         "day.txt, part 2",
@@ -61,18 +61,18 @@ def test_a_paragraph_over_the_limit_is_split_and_said_so() -> None:
     items = list(parse_text("x" * 40_000, "big.txt"))
     assert isinstance(items[0], Problem)
     assert items[0].refused is False
-    assert [len(item.fields["content"]) for item in items[1:] if isinstance(item, Entry)] == [32_768, 7_232]
+    assert [len(item.fields["content"]) for item in items[1:] if isinstance(item, ImportItem)] == [32_768, 7_232]
 
 
 @given(st.text(alphabet="ab \n\té😀", max_size=400))
 def test_no_word_of_a_plain_text_is_lost(text: str) -> None:
-    kept = "".join(item.fields["content"] for item in parse_text(text, "f.txt") if isinstance(item, Entry))
+    kept = "".join(item.fields["content"] for item in parse_text(text, "f.txt") if isinstance(item, ImportItem))
     assert "".join(kept.split()) == "".join(text.split())
 
 
 def test_an_exported_line_gives_the_fields_of_remember() -> None:
     (item,) = lines(exporter.jsonl_line(memory()))
-    assert isinstance(item, Entry)
+    assert isinstance(item, ImportItem)
     assert item.fields == {
         "space": "team/payments", "kind": "decision", "title": "Deploys", "content": "Deploys run from CI only",
         "tags": ["ci", "deploy: all"], "importance": 0.8, "tier": "pinned", "paths": ["ci/*.yml"],
@@ -96,7 +96,7 @@ def test_bad_lines_are_reported_by_number_and_the_rest_goes_on() -> None:
         '{"content": "a", "content": "b"}',
         '{"tags": "no list"}', "[" * 100_000, '{"content": "also good"}',
     )  # fmt: skip
-    assert [item.line for item in items if isinstance(item, Entry)] == [1, 9]
+    assert [item.line for item in items if isinstance(item, ImportItem)] == [1, 9]
     problems = [item for item in items if isinstance(item, Problem)]
     assert [(problem.line, problem.refused) for problem in problems] == [(n, True) for n in (3, 4, 5, 6, 7, 8)]
     assert "'contnt'" in problems[2].message
@@ -126,8 +126,8 @@ def test_links_that_only_a_node_writes_are_left_out_and_said_so(others: tuple[Li
         said, item = items
         assert isinstance(said, Problem)
         assert (said.refused, "1 link of type supersedes" in said.message) == (False, True)
-        assert isinstance(item, Entry)
-        (same,) = (one for one in plain if isinstance(one, Entry))
+        assert isinstance(item, ImportItem)
+        (same,) = (one for one in plain if isinstance(one, ImportItem))
         finished = [finish(one, "x", Defaults()).fields for one in (item, same)]
         assert finished[0] == finished[1]
 
@@ -135,8 +135,8 @@ def test_links_that_only_a_node_writes_are_left_out_and_said_so(others: tuple[Li
 def test_an_exported_markdown_file_is_one_memory_as_it_was() -> None:
     (from_line,) = lines(exporter.jsonl_line(memory()))
     (from_file,) = parse_markdown(exporter.markdown_text(memory()), "any name.md")
-    assert isinstance(from_line, Entry)
-    assert isinstance(from_file, Entry)
+    assert isinstance(from_line, ImportItem)
+    assert isinstance(from_file, ImportItem)
     links = ["see-also:018f6f0e-7c1a-7000-8000-3f1f8d2f6a12"]
     assert dict(from_file.fields) == {**from_line.fields, "links": links}
 
@@ -152,7 +152,7 @@ def test_an_exported_markdown_file_is_one_memory_as_it_was() -> None:
 )
 def test_any_content_and_title_come_back_from_markdown_exactly(content: str, title: str) -> None:
     (item,) = parse_markdown(exporter.markdown_text(memory(content=content, title=title)), "x.md")
-    assert isinstance(item, Entry)
+    assert isinstance(item, ImportItem)
     assert (item.fields["content"], item.fields.get("title", "")) == (content, title)
 
 
@@ -179,8 +179,8 @@ def test_two_memories_of_one_title_have_two_files() -> None:
 
 
 def test_what_the_importer_says_of_all_items_joins_what_they_say_themselves() -> None:
-    entry = Entry(line=1, fields={"content": "x", "tags": ["a"], "space": "own", "title": ""})
-    bare = Entry(line=1, fields={"content": "x"})
+    entry = ImportItem(line=1, fields={"content": "x", "tags": ["a"], "space": "own", "title": ""})
+    bare = ImportItem(line=1, fields={"content": "x"})
     defaults = Defaults(home="project", kind="decision", tags=("a", "b"))
     done, plain = (finish(item, "f", defaults).fields for item in (entry, bare))
     assert (done["space"], done["kind"], done["tags"], "title" in done) == ("own", "decision", ["a", "b"], False)
@@ -190,9 +190,11 @@ def test_what_the_importer_says_of_all_items_joins_what_they_say_themselves() ->
 
 def test_a_key_is_the_same_for_the_same_item_and_another_for_any_other() -> None:
     def key(path: str = "a.md", **fields: Any) -> str:
-        return str(finish(Entry(line=7, fields={"content": "x", **fields}), path, Defaults()).fields["idempotency_key"])
+        return str(
+            finish(ImportItem(line=7, fields={"content": "x", **fields}), path, Defaults()).fields["idempotency_key"]
+        )
 
-    assert key() == finish(Entry(line=99, fields={"content": "x"}), "a.md", Defaults()).fields["idempotency_key"]
+    assert key() == finish(ImportItem(line=99, fields={"content": "x"}), "a.md", Defaults()).fields["idempotency_key"]
     assert len({key(), key("b.md"), key(content="y"), key(title="t"), key(space="s"), key(tags=["a"])}) == 6
     assert find_secret(key()) is None
     assert len(key()) <= 200
@@ -201,7 +203,7 @@ def test_a_key_is_the_same_for_the_same_item_and_another_for_any_other() -> None
 def sessions(root: Path) -> dict[str, set[str]]:
     """The sessions of what lies at `root`, by the names of its files."""
     return {
-        file.name: {item.fields["source"]["session"] for item in sources.parsed(file) if isinstance(item, Entry)}
+        file.name: {item.fields["source"]["session"] for item in sources.parsed(file) if isinstance(item, ImportItem)}
         for file in sources.find(root).files
     }
 
@@ -331,7 +333,7 @@ def test_text_that_is_not_utf_8_is_refused_with_its_line(tmp_path: Path) -> None
     a, b, c = (list(sources.parsed(file)) for file in sources.find(tmp_path).files)
     assert [(item.line, isinstance(item, Problem)) for item in a] == [(2, True)]
     assert [(item.line, isinstance(item, Problem)) for item in b] == [(1, False), (2, True), (3, False)]
-    assert isinstance(c[0], Entry)
+    assert isinstance(c[0], ImportItem)
     assert c[0].fields["content"] == "# A\n\nx"
 
 
@@ -376,7 +378,7 @@ def test_the_memory_that_an_item_became_is_known_to_the_next_run(tmp_path: Path)
 def test_an_exported_memory_says_which_one_it_was() -> None:
     one = memory()
     from_line, from_file = lines(exporter.jsonl_line(one)), list(parse_markdown(exporter.markdown_text(one), "x.md"))
-    assert [item.origin for item in (*from_line, *from_file) if isinstance(item, Entry)] == [one.id, one.id]
+    assert [item.origin for item in (*from_line, *from_file) if isinstance(item, ImportItem)] == [one.id, one.id]
 
 
 def test_a_state_file_that_can_not_be_used_is_an_error(tmp_path: Path) -> None:

@@ -10,19 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemesh.api.batch import CONTENT_BYTES_MAX
-from mnemesh.cli.imports.import_report import Report
+from mnemesh.cli.imports.import_report import ImportReport
 from mnemesh.cli.imports.import_state import ImportState
 from mnemesh.cli.imports.links import LinkMover
-from mnemesh.cli.imports.sources import Found
+from mnemesh.cli.imports.sources import FoundFiles
 from mnemesh.errors import from_node
 from mnemesh.importing import frontmatter
-from mnemesh.importing.items import TITLE_BYTES_MAX, Entry, Problem, clip_title, pieces
+from mnemesh.importing.items import TITLE_BYTES_MAX, ImportItem, Problem, clip_title, pieces
 from mnemesh.importing.markdown import parse_markdown, sections
 
 
 def parsed(text: str, path: str = "notes/guide.md") -> tuple[list[dict[str, Any]], list[Problem]]:
     items = list(parse_markdown(text, path))
-    entries = [{"line": item.line, **item.fields} for item in items if isinstance(item, Entry)]
+    entries = [{"line": item.line, **item.fields} for item in items if isinstance(item, ImportItem)]
     return entries, [item for item in items if isinstance(item, Problem)]
 
 
@@ -189,24 +189,26 @@ class Node:
         self.asked.append(f"link {id} {type} {to}")
 
 
-def exported(origin: str, *links: str) -> Entry:
+def exported(origin: str, *links: str) -> ImportItem:
     given = [dict(zip(("type", "id"), link.split(":"), strict=True)) for link in links]
-    return Entry(line=1, fields={"content": "x", "links": given, "idempotency_key": f"key-{origin}"}, origin=origin)
+    return ImportItem(
+        line=1, fields={"content": "x", "links": given, "idempotency_key": f"key-{origin}"}, origin=origin
+    )
 
 
-def moved(node: Node, state: ImportState, report: Report, link: str = "see-also:b") -> list[str]:
+def moved(node: Node, state: ImportState, report: ImportReport, link: str = "see-also:b") -> list[str]:
     """The calls to the node after an import of three memories with links to each other and to a fourth."""
     mover = LinkMover()
     mover.stored("a.jsonl", exported("a", link, "supports:elsewhere"), "new-a")
     mover.stored("a.jsonl", exported("b", "part-of:c"), "new-b")
     mover.stored("a.jsonl", exported("c", "see-also:c-itself"), "c")
-    mover.stored("a.txt", Entry(line=1, fields={"content": "no memory of an export"}), "d")
+    mover.stored("a.txt", ImportItem(line=1, fields={"content": "no memory of an export"}), "d")
     mover.move(node, state, report)  # type: ignore[arg-type]  # of a client it needs these two methods
     return node.asked
 
 
 def test_links_within_an_export_lead_to_the_new_memories_once(tmp_path: Path) -> None:
-    report = Report(Found())
+    report = ImportReport(FoundFiles())
     state = ImportState(tmp_path / "state")
     assert moved(Node(), state, report) == [
         "unlink new-a see-also b", "link new-a see-also new-b",
@@ -216,18 +218,18 @@ def test_links_within_an_export_lead_to_the_new_memories_once(tmp_path: Path) ->
 
 
 def test_a_decision_that_both_hold_is_led_to_the_new_memory_without_a_gap(tmp_path: Path) -> None:
-    asked = moved(Node(), ImportState(tmp_path / "state"), Report(Found()), "both-hold:b")
+    asked = moved(Node(), ImportState(tmp_path / "state"), ImportReport(FoundFiles()), "both-hold:b")
     assert asked == ["link new-a both-hold new-b", "unlink new-a both-hold b"]
 
 
 @pytest.mark.parametrize("type_", ["contradicts", "may-replace"])
 def test_a_question_that_is_led_to_the_new_memory_leaves_no_decision_on_the_old_id(tmp_path: Path, type_: str) -> None:
-    asked = moved(Node(), ImportState(tmp_path / "state"), Report(Found()), f"{type_}:b")
+    asked = moved(Node(), ImportState(tmp_path / "state"), ImportReport(FoundFiles()), f"{type_}:b")
     assert asked == [f"unlink new-a {type_} b", "unlink new-a both-hold b", f"link new-a {type_} new-b"]
 
 
 def test_a_link_that_the_node_refuses_is_said_and_tried_again_by_the_next_run(tmp_path: Path) -> None:
-    report = Report(Found())
+    report = ImportReport(FoundFiles())
     state = ImportState(tmp_path / "state")
     assert moved(Node(refused="new-b"), state, report) == ["unlink new-a see-also b"]
     (said,) = report.notices

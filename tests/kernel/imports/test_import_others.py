@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mnemesh.cli.imports import sources
 from mnemesh.importing.chats import branch, read_chats
 from mnemesh.importing.claude_code import Malformed, Said, Skipped, Titled
-from mnemesh.importing.items import Entry, Parsed, Problem
+from mnemesh.importing.items import ImportItem, Parsed, Problem
 from mnemesh.importing.markdown import parse_markdown
 from mnemesh.importing.records import FOLDED_KINDS, importance, moment, parse_json, parse_records, space_name, words
 from mnemesh_memory.values.kinds import fold_kind
@@ -82,7 +82,7 @@ CREATE TABLE memory_rules(id INTEGER PRIMARY KEY, rule_type TEXT);
 
 def split(parts: Parsed) -> tuple[list[dict[str, Any]], list[Problem]]:
     whole = list(parts)
-    return [dict(part.fields) for part in whole if isinstance(part, Entry)], [
+    return [dict(part.fields) for part in whole if isinstance(part, ImportItem)], [
         part for part in whole if isinstance(part, Problem)
     ]
 

@@ -18,7 +18,7 @@ from plain_memories import memory_id, plain_memory
 from mnemesh_actors.index import neighbours
 from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, ShardConfig
 from mnemesh_actors.ledger.peers.erase import Erase, Gone
-from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall.hygiene_report import Hygiene
 from mnemesh_actors.remember.drafts import Siblings
@@ -37,7 +37,7 @@ def removing(parts: NodePorts) -> Removing:
 
 
 async def arrives(scene: Scene, node: Node, *entries: Entry) -> None:
-    batch = Incoming(peer=node.id, origin=node.origin, grant=EVERYTHING, entries=entries, keys=node.keys)
+    batch = IncomingEntries(peer=node.id, origin=node.origin, grant=EVERYTHING, entries=entries, keys=node.keys)
     await scene.ledger.take_in(batch, NOW)
 
 

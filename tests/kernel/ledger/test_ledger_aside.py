@@ -9,7 +9,7 @@ from ledger_builders import Home
 from peer_builders import ANAS, EVERYTHING, FEED, ID, NOW, OTHER, Node, contents, outcome, reasons, taken
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_actors.ledger.peers.put_aside import PutAside, Which, sender_of
 from mnemesh_actors.ledger.store.replica_cursors import cursor_name
 from mnemesh_crdt.changes.envelope import Entry
@@ -23,7 +23,7 @@ IDS = [f"018f6f0e-7c1a-7000-8000-3f1f8d2f6b{number:02}" for number in range(20)]
 
 def brought(ledger: Ledger, peer: str, node: Node, *entries: Entry, grant: PeerGrant = EVERYTHING) -> dict[str, object]:
     """The outcome of what `node` signed and a peer brings under that name of cursors."""
-    batch = Incoming(
+    batch = IncomingEntries(
         peer=peer, origin=node.origin, grant=grant, entries=entries, keys=node.keys, feed=FEED, last_seq=1
     )  # fmt: skip
     return dict(outcome(ledger.take_in(batch, NOW)))
@@ -80,7 +80,7 @@ def test_a_change_that_still_waits_after_a_step_stays_in_its_bringers_share(ledg
     node.knows(other)
     both = node.says("both")
     keys = {**node.keys, **far.keys}
-    batch = Incoming(peer="ana:1", origin=node.origin, grant=EVERYTHING, entries=(both,), keys=keys)
+    batch = IncomingEntries(peer="ana:1", origin=node.origin, grant=EVERYTHING, entries=(both,), keys=keys)
     ledger.take_in(batch, NOW)
     assert brought(ledger, "bob:1", node, one, two) == {"accepted": 2}
     assert [found.sender for found in aside(ledger, "pending")] == ["ana"]

@@ -21,7 +21,7 @@ from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, all_done, done
 from peer_builders import BOB, EVERYTHING, FEED, ID, NOW, OTHER, Node, all_entries, hand_over, refused, taken
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_actors.ledger.store import schema
 from mnemesh_crdt.changes.envelope import Entry, Key
 from mnemesh_crdt.document.digest import bucket_of
@@ -108,7 +108,7 @@ def test_buckets_that_differ_lead_to_what_is_missing(home: Home, ledger: Ledger,
             after, finished = page.last_seq, page.done
         assert {entry.doc for entry in sent} == {memories[number].id for number in (3, 5)}
         node = home.directory.node_id
-        peer.take_in(Incoming(peer=node, origin="x", grant=EVERYTHING, entries=tuple(sent), keys=page.keys), NOW)
+        peer.take_in(IncomingEntries(peer=node, origin="x", grant=EVERYTHING, entries=tuple(sent), keys=page.keys), NOW)
         assert peer.digest(SPACE) == mine
         assert peer.cursors(node) == {ledger.status().incarnation: 30}, "what is sent again moves no cursor"
 

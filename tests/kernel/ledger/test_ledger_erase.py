@@ -15,7 +15,7 @@ from peer_builders import ANA, ANAS, BOB, EVERYTHING, ID, NOW, Node, all_entries
 from mnemesh_actors.ledger.commands import KeptVectors
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.erase import Gone
-from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_actors.ledger.store.replica_cursors import cursor_name
 from mnemesh_actors.ledger.store.vectors import FIRST
 from mnemesh_crdt.changes.envelope import RETRACT, Entry, verify
@@ -161,7 +161,7 @@ def test_what_another_ledger_of_the_node_erased_takes_what_waits_in_another_spac
     def brought(ledger: Ledger, twin: Node, *entries: Entry) -> None:
         keys = {id: key for one in nodes.values() for id, key in one.keys.items()}
         grant = replace(EVERYTHING, write=(EVERY_SPACE,), principal="")
-        batch = Incoming(
+        batch = IncomingEntries(
             peer=cursor_name(twin.id), origin=twin.origin, grant=grant, entries=entries, keys=keys,
             feed=f"{twin.id}/feed", last_seq=1,
         )  # fmt: skip

@@ -18,7 +18,7 @@ from peer_builders import ANA, BOB, ID, OTHER, Node, all_entries, contents, hand
 from mnemesh_actors.ledger.commands import Resolve, Rollback
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers import exchange
-from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_actors.ledger.store.replica_cursors import cursor_name
 from mnemesh_crdt.admission.admission import RULES, Refused, admit
 from mnemesh_crdt.changes.chunk import ChangeHead, read_head
@@ -187,7 +187,7 @@ def test_a_vote_repeated_after_another_ledger_took_it_counts_once(ledger: Ledger
     def voted(brought_as: str, by: Node) -> None:
         by.knows(*ledger.sync_page(0, ("*",), "", 10, 10**6).entries)
         entry = by.edits(Edit(vote=(f"{pen.agent}@{by.id}", True), at=by.now), memory.id, agent=pen.agent)
-        batch = Incoming(
+        batch = IncomingEntries(
             peer=brought_as, origin=by.origin, grant=SIBLING, entries=(entry,), feed=f"{by.id}/scope", last_seq=1,
             keys=by.keys,
         )  # fmt: skip

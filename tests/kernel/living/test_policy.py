@@ -31,7 +31,7 @@ from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.kinds import KINDS, TIERS
 from mnemesh_memory.values.limits import TIME_MS_MAX, TIME_MS_MIN
 from mnemesh_memory.values.model import Query, Related
-from mnemesh_memory.values.rules import Comparison, Rule
+from mnemesh_memory.values.rules import Rule, RuleComparison
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
 PROPERTY = settings(max_examples=200, derandomize=True, database=None)
@@ -359,7 +359,7 @@ RULES = "tag=decision +0.3; kind=bug -0.5;path=docs/* +1; kind=run hide ; tag=dr
 
 
 def setting(field: str, value: str, weight: float | None) -> Rule:
-    return Rule((Comparison(field, "=", value),), weight)
+    return Rule((RuleComparison(field, "=", value),), weight)
 
 
 def test_rules_are_read_as_they_are_written() -> None:

@@ -22,7 +22,7 @@ from mnemesh_memory.policy.rules.rule_grammar import conditions
 from mnemesh_memory.policy.rules.stored_rules import RULES_MAX, RuleTable
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, PermissionDenied, SecretRefused
 from mnemesh_memory.values.model import Caller, Draft, ListQuery, Memory, Query
-from mnemesh_memory.values.rules import Comparison
+from mnemesh_memory.values.rules import RuleComparison
 
 PROPERTY = settings(max_examples=300, derandomize=True, database=None)
 ANA = Caller("ana", "ana", role="writer", spaces=("team",))
@@ -39,9 +39,10 @@ def memory(number: int = 1, **fields: Any) -> Memory:
 
 def test_a_condition_is_read_as_it_is_written() -> None:
     assert conditions("condition", ' kind=bug  and tag != "in review" and importance >= .5') == (
-        Comparison("kind", "=", "error"), Comparison("tag", "!=", "in review"), Comparison("importance", ">=", "0.5"),
+        RuleComparison("kind", "=", "error"), RuleComparison("tag", "!=", "in review"),
+        RuleComparison("importance", ">=", "0.5"),
     )  # fmt: skip
-    assert conditions("condition", r'title contains "a \"b\""') == (Comparison("title", "contains", 'a "b"'),)
+    assert conditions("condition", r'title contains "a \"b\""') == (RuleComparison("title", "contains", 'a "b"'),)
 
 
 @pytest.mark.parametrize(

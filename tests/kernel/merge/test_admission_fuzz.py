@@ -36,7 +36,7 @@ from test_crdt_admission import deleting, putting, root, within
 
 from mnemesh_crdt.admission.admission import Refused, admit
 from mnemesh_crdt.changes.chunk import read_head
-from mnemesh_crdt.changes.operations import DELETE, MAKE_MAP, PUT, Operation, OpId, read_operations
+from mnemesh_crdt.changes.operations import DELETE, MAKE_MAP, PUT, ChangeOperation, OpId, read_operations
 from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.document import Edit
 from mnemesh_memory.values.model import Revision
@@ -193,8 +193,8 @@ def add(chance: random.Random, forged: Forged) -> Forged:
     key = chance.choice(("x/new", "new", OWN, "see-also:018f6f0e-7c1a-7000-8000-3f1f8d2f6a77", "x/" + "y" * 90))
     home = chance.choice((None, (5, GENESIS), (6, GENESIS), (7, GENESIS), (8, GENESIS), (forged.first, forged.actor)))
     if chance.random() < 0.2:
-        return forged.plus(Operation(home, key, MAKE_MAP, None, ()))
-    return forged.plus(Operation(home, key, PUT, value, ()))
+        return forged.plus(ChangeOperation(home, key, MAKE_MAP, None, ()))
+    return forged.plus(ChangeOperation(home, key, PUT, value, ()))
 
 
 def head(chance: random.Random, forged: Forged) -> Forged:

@@ -34,7 +34,7 @@ from hypothesis import strategies as st
 from mnemesh_crdt.admission.admission import Refused, admit
 from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import ERASE, Entry, Key
-from mnemesh_crdt.changes.operations import DELETE, PUT, Operation, read_operations
+from mnemesh_crdt.changes.operations import DELETE, PUT, ChangeOperation, read_operations
 from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields, genesis_hash
 from mnemesh_memory.values import limits
@@ -538,7 +538,7 @@ CREATING = Forged.of(read_operations(FIRST))
 
 
 OWN_MAP, OWN_KIND = (HONEST.first, HONEST.actor), (HONEST.first + 2, HONEST.actor)
-TAG = Operation((5, GENESIS), "new", PUT, 5, ())
+TAG = ChangeOperation((5, GENESIS), "new", PUT, 5, ())
 
 
 @pytest.mark.parametrize(
@@ -566,9 +566,9 @@ TAG = Operation((5, GENESIS), "new", PUT, 5, ())
         (HONEST.plus(TAG, TAG), "it writes 'new' twice"),
         (HONEST.plus(HONEST.operations[4]), "it writes 'content' twice"),
         (HONEST.plus(HONEST.operations[0]), "twice"),
-        (HONEST.plus(Operation(OWN_MAP, "kind", DELETE, None, (OWN_KIND,))), "it writes 'kind' twice"),
-        (HONEST.plus(Operation(OWN_MAP, "x/a", PUT, 1, (OWN_KIND,))), "in a map of its own"),
-        (HONEST.plus(Operation(OWN_MAP, "x/a", DELETE, None, (OWN_KIND,))), "in a map of its own"),
+        (HONEST.plus(ChangeOperation(OWN_MAP, "kind", DELETE, None, (OWN_KIND,))), "it writes 'kind' twice"),
+        (HONEST.plus(ChangeOperation(OWN_MAP, "x/a", PUT, 1, (OWN_KIND,))), "in a map of its own"),
+        (HONEST.plus(ChangeOperation(OWN_MAP, "x/a", DELETE, None, (OWN_KIND,))), "in a map of its own"),
         (HONEST.plus(TAG._replace(action=DELETE, value=None)), "removes 'new', which is not there"),
         (HONEST.plus(TAG._replace(object=(99, HONEST.actor))), "a map that is not there"),
         (HONEST.plus(TAG._replace(object=(1, GENESIS))), "a map that is not there"),

@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 
 from mnemesh_crdt.admission import budget
 from mnemesh_crdt.admission.admission import admit
-from mnemesh_crdt.admission.budget import Weighed, choose, within
+from mnemesh_crdt.admission.budget import WeighedChange, choose, within
 from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import Refused
 from mnemesh_crdt.changes.operations import read_operations
@@ -48,36 +48,36 @@ WHO = ("ana", "bob", "eve", "")
 
 
 @st.composite
-def logs(draw: st.DrawFn) -> dict[str, Weighed]:
+def logs(draw: st.DrawFn) -> dict[str, WeighedChange]:
     """A log whose first change is ana's. Each other change builds on up to three earlier ones."""
-    log: dict[str, Weighed] = {}
+    log: dict[str, WeighedChange] = {}
     for number in range(draw(st.integers(1, 25))):
         known = list(log)
         deps = draw(st.lists(st.sampled_from(known), min_size=1, max_size=3, unique=True)) if known else [GENESIS]
         who, forgets = draw(st.sampled_from(WHO)), draw(st.booleans())
         size = draw(st.integers(1, limits.CHANGE_INFLATED_BYTES_MAX if forgets else 3 * MIB))
-        log[f"{number:064x}"] = Weighed(tuple(deps), size, who, forgets)
+        log[f"{number:064x}"] = WeighedChange(tuple(deps), size, who, forgets)
     first = next(iter(log))
     return log | {first: log[first]._replace(writer="ana", size=1)}
 
 
-def shuffled(log: Mapping[str, Weighed], chance: random.Random) -> dict[str, Weighed]:
+def shuffled(log: Mapping[str, WeighedChange], chance: random.Random) -> dict[str, WeighedChange]:
     """The same log as it came elsewhere, in another order: nothing comes before its parents."""
-    left, come = dict(log), dict[str, Weighed]()
+    left, come = dict(log), dict[str, WeighedChange]()
     while left:
         ready = [hash for hash, one in left.items() if all(dep in come or dep == GENESIS for dep in one.deps)]
         come[hash] = left.pop(hash := chance.choice(ready))
     return come
 
 
-def weight(log: Mapping[str, Weighed], hashes: set[str]) -> int:
+def weight(log: Mapping[str, WeighedChange], hashes: set[str]) -> int:
     return sum(max(log[hash].size, budget.least_weight()) for hash in hashes)
 
 
 @settings(max_examples=300, derandomize=True, database=None)
 @given(logs(), st.randoms(use_true_random=False))
 def test_the_choice_is_bounded_closed_and_the_same_in_every_order(
-    log: dict[str, Weighed], chance: random.Random
+    log: dict[str, WeighedChange], chance: random.Random
 ) -> None:
     chosen = choose(log, GENESIS)
     assert weight(log, chosen) <= limits.DOCUMENT_BYTES_MAX + budget.spare_to_forget()
@@ -87,7 +87,7 @@ def test_the_choice_is_bounded_closed_and_the_same_in_every_order(
         assert chosen == set(log)
 
 
-def heads(log: Mapping[str, Weighed], chosen: set[str]) -> tuple[str, ...]:
+def heads(log: Mapping[str, WeighedChange], chosen: set[str]) -> tuple[str, ...]:
     built_on = {dep for hash in chosen for dep in log[hash].deps}
     return tuple(sorted(chosen - built_on))
 
@@ -95,30 +95,31 @@ def heads(log: Mapping[str, Weighed], chosen: set[str]) -> tuple[str, ...]:
 @settings(max_examples=300, derandomize=True, database=None)
 @given(logs(), st.integers(1, limits.CHANGE_INFLATED_BYTES_MAX), st.randoms(use_true_random=False))
 def test_who_began_a_memory_forgets_it_however_full_it_is(
-    log: dict[str, Weighed], size: int, chance: random.Random
+    log: dict[str, WeighedChange], size: int, chance: random.Random
 ) -> None:
     log = {hash: one._replace(forgets=False) for hash, one in log.items()}
     room = limits.DOCUMENT_BYTES_MAX - weight(log, chosen := choose(log, GENESIS))
     if room >= budget.least_weight():  # full to the last byte by an edit of everything
-        log |= {"e" * 64: Weighed(heads(log, chosen), room, "ana")}
+        log |= {"e" * 64: WeighedChange(heads(log, chosen), room, "ana")}
     before = choose(log, GENESIS)
-    after = log | {"f" * 64: Weighed(heads(log, before), size, "ana", forgets=True)}
+    after = log | {"f" * 64: WeighedChange(heads(log, before), size, "ana", forgets=True)}
     assert choose(after, GENESIS) == before | {"f" * 64}
     late = flood("eve", 3, 2 * MIB, next(iter(log)))
     assert "f" * 64 in choose(shuffled(after | late, chance), GENESIS)
 
 
-def flood(writer: str, count: int, size: int, on: str, start: int = 0) -> dict[str, Weighed]:
+def flood(writer: str, count: int, size: int, on: str, start: int = 0) -> dict[str, WeighedChange]:
     return {
-        f"{writer or 'no'}{n:08d}".rjust(64, "0"): Weighed((on,), size, writer) for n in range(start, start + count)
+        f"{writer or 'no'}{n:08d}".rjust(64, "0"): WeighedChange((on,), size, writer)
+        for n in range(start, start + count)
     }
 
 
 @pytest.mark.parametrize("writer", ["eve", ""])
 @pytest.mark.parametrize(("count", "size"), [(2_900, 224 * 1024), (20_000, 200)])
 def test_a_flood_pushes_out_nothing_that_others_wrote_before_or_after_it(writer: str, count: int, size: int) -> None:
-    first = {"a" * 64: Weighed((GENESIS,), 1_000, "ana")}
-    log = {**first, **{f"{n}".rjust(64, "b"): Weighed(("a" * 64,), 2_000, "bob") for n in range(20)}}
+    first = {"a" * 64: WeighedChange((GENESIS,), 1_000, "ana")}
+    log = {**first, **{f"{n}".rjust(64, "b"): WeighedChange(("a" * 64,), 2_000, "bob") for n in range(20)}}
     honest = set(log)
     for round_ in range(4):
         log |= flood(writer, count // 4, size, "a" * 64, round_ * count)
@@ -128,23 +129,23 @@ def test_a_flood_pushes_out_nothing_that_others_wrote_before_or_after_it(writer:
         heads = tuple(sorted(chosen - {dep for hash in chosen for dep in log[hash].deps}))
         for who in ("ana", "bob"):
             name = f"{who}{round_}".rjust(64, "c")
-            log[name] = Weighed(heads, 3_000, who)
+            log[name] = WeighedChange(heads, 3_000, who)
             honest.add(name)
     assert honest <= choose(log, GENESIS)
 
 
 def test_choosing_from_a_long_log_takes_time_in_proportion_to_it() -> None:
     """Long chains of one writer. All hang on chains of another writer, too long to fit."""
-    log = {"a" * 64: Weighed((GENESIS,), 1_000, "ana")}
+    log = {"a" * 64: WeighedChange((GENESIS,), 1_000, "ana")}
     tips = []
     for branch in range(40):
         on = "a" * 64
         for step in range(400):
             name = f"{branch:04d}{step:04d}".rjust(64, "d")
-            log[name] = Weighed((on,), 3_000, "zoe")
+            log[name] = WeighedChange((on,), 3_000, "zoe")
             on = name
         tips.append(on)
-    log |= {f"{n}".rjust(64, "e"): Weighed((tips[n % 40],), 10, "eve") for n in range(4_000)}
+    log |= {f"{n}".rjust(64, "e"): WeighedChange((tips[n % 40],), 10, "eve") for n in range(4_000)}
     before = time.process_time()
     chosen = choose(log, GENESIS)
     assert time.process_time() - before < 5

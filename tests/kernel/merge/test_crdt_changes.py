@@ -33,7 +33,7 @@ from hypothesis import strategies as st
 
 from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import ERASE, ERASURES, Entry, erase_hash, node_id_of, signing_bytes, verify
-from mnemesh_crdt.changes.operations import DELETE, MAKE_MAP, PUT, Operation, read_operations
+from mnemesh_crdt.changes.operations import DELETE, MAKE_MAP, PUT, ChangeOperation, read_operations
 from mnemesh_crdt.document import document as document_module
 from mnemesh_crdt.document.document import Edit, genesis_hash
 from mnemesh_crdt.document.revisions import heads
@@ -48,11 +48,11 @@ HONEST = Forged(
     actor=ME,
     first=35,
     operations=(
-        Operation((5, GENESIS), "t", PUT, 1001, ((32, actor(1).hex()), (33, actor(1).hex()))),
-        Operation((5, GENESIS), "u", DELETE, None, ((34, actor(1).hex()),)),
-        Operation(None, "x/m", MAKE_MAP, None, ()),
-        Operation((37, ME), "f", PUT, 0.5, ()),
-        Operation((37, ME), "g", PUT, "text", ()),
+        ChangeOperation((5, GENESIS), "t", PUT, 1001, ((32, actor(1).hex()), (33, actor(1).hex()))),
+        ChangeOperation((5, GENESIS), "u", DELETE, None, ((34, actor(1).hex()),)),
+        ChangeOperation(None, "x/m", MAKE_MAP, None, ()),
+        ChangeOperation((37, ME), "f", PUT, 0.5, ()),
+        ChangeOperation((37, ME), "g", PUT, "text", ()),
     ),
 )
 

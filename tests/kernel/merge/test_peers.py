@@ -21,17 +21,17 @@ from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers import peer_log
 from mnemesh_actors.ledger.peers.contacts import DAY_MS, Contact
 from mnemesh_actors.ledger.peers.erase import Erase
-from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_actors.ledger.peers.peer_log import Order, Untaken
-from mnemesh_actors.runtime.bell import News
+from mnemesh_actors.runtime.bell import CommitNews
 from mnemesh_actors.streams.sync_port import Syncing
 from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_crdt.sync.greeting import ONE_IS_A_COPY, Me
 from mnemesh_crdt.sync.messages import Batch, Status, TakeIn
 from mnemesh_gateway.peers import peers as module
 from mnemesh_gateway.peers.peer_book import Peer, PeerBook
-from mnemesh_gateway.peers.peer_guard import TOLD_S, Copies
-from mnemesh_gateway.peers.peer_status import Contacts, NotTaken, PeerLog, PeerStatus, Standing, gone
+from mnemesh_gateway.peers.peer_guard import TOLD_S, NodeCopies
+from mnemesh_gateway.peers.peer_status import Contacts, NotTaken, PeerLog, PeerStanding, PeerStatus, gone
 from mnemesh_gateway.peers.peers import Peers
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, NotFound, QuotaReached
@@ -219,8 +219,8 @@ CONTACT = Contact(
 PEER = PeerStatus(name="hub", incoming=False, target="hub:1", direction="both", spaces=("team/*",))
 
 
-def read_up_to(node: Node, feed: str, last_seq: int) -> Incoming:
-    return Incoming(peer=node.id, origin=node.origin, grant=EVERYTHING, entries=(), feed=feed, last_seq=last_seq)
+def read_up_to(node: Node, feed: str, last_seq: int) -> IncomingEntries:
+    return IncomingEntries(peer=node.id, origin=node.origin, grant=EVERYTHING, entries=(), feed=feed, last_seq=last_seq)
 
 
 def test_a_contact_is_known_after_a_restart_with_the_durable_cursor_in_its_feed(home: Home) -> None:
@@ -317,7 +317,7 @@ async def test_a_node_that_comes_with_another_token_or_name_is_the_one_that_was_
     contacts.left(replace(called, node_id=node_id, last_contact=NOW, caught_up_at=NOW - 3))
     contacts.left(replace(called, name="eve", node_id=node_id, last_contact=NOW))
     for status, node, lag_s in ((called, node_id, 1.003), (PEER, other, 1.005), (called, "3" * 32, None)):
-        standing = Standing(status, lambda: NOW, contacts.level)
+        standing = PeerStanding(status, lambda: NOW, contacts.level)
         standing.heard(Status(phase="greeting", node_id=node))
         assert standing.status.at(9, NOW + 1_000).lag_s is None, "it has not proved yet who it is"
         standing.heard(Status(phase="open", node_id=node, peer_head=6))
@@ -355,7 +355,7 @@ async def test_what_is_written_or_brought_by_others_counts_unless_the_peer_takes
     all_done(
         ledger, pen.create("a", space="team/x"), pen.create("b", space="home/x"), other.create("c", space="team/y")
     )
-    theirs = Incoming(
+    theirs = IncomingEntries(
         peer="hub:1", origin=f"{FAR.id}/inc", grant=EVERYTHING, entries=(FAR.says("theirs"),), keys=FAR.keys
     )  # fmt: skip
     assert ledger.take_in(theirs, NOW).accepted == 1
@@ -403,7 +403,7 @@ def order(node: Node, last_seq: int, *entries: Entry) -> TakeIn:
 
 async def test_erasures_pass_a_quota_that_stops_all_else_and_the_rest_comes_again(home: Home, ledger: Ledger) -> None:
     node = Node()
-    syncing: Any = Syncing(Direct(ledger), lambda seq: None, News(), None, lambda: NOW, None)  # type: ignore[arg-type]
+    syncing: Any = Syncing(Direct(ledger), lambda seq: None, CommitNews(), None, lambda: NOW, None)  # type: ignore[arg-type]
     syncing.quotas.quota_of = lambda sender: replace(UNLIMITED, max_memories=1)
     await syncing.take_in(order(node, 1, node.says("one")), "hub")
     more, erasure = node.says("two", id=OTHER), node.erases()
@@ -446,7 +446,7 @@ class StandingStream:
 
 async def test_a_copy_that_comes_second_is_refused_and_told_of_for_a_while() -> None:
     clock = Clock(1000.0)
-    copies, first = Copies(answer_s=3.0, now=clock), StandingStream()
+    copies, first = NodeCopies(answer_s=3.0, now=clock), StandingStream()
     assert await copies.admit(first, "laptop", NODE, "one") == ""
     assert copies.note(NODE) == ""
     for _ in range(2):
@@ -459,13 +459,13 @@ async def test_a_copy_that_comes_second_is_refused_and_told_of_for_a_while() -> 
 
 
 async def test_a_copy_with_another_token_is_one_too() -> None:
-    copies = Copies()
+    copies = NodeCopies()
     assert await copies.admit(StandingStream(), "laptop", NODE, "one") == ""
     assert await copies.admit(StandingStream(), "desk", NODE, "two") == ONE_IS_A_COPY
 
 
 async def test_a_restarted_node_takes_the_place_of_its_old_stream_on_which_nobody_answers() -> None:
-    copies, old, new = Copies(), StandingStream(alive=False), StandingStream()
+    copies, old, new = NodeCopies(), StandingStream(alive=False), StandingStream()
     await copies.admit(old, "laptop", NODE, "one")
     assert await copies.admit(new, "laptop", NODE, "two") == ""
     assert "met anew" in old.hung_up
@@ -475,7 +475,7 @@ async def test_a_restarted_node_takes_the_place_of_its_old_stream_on_which_nobod
 
 
 async def test_other_nodes_and_the_same_process_again_are_not_asked_about() -> None:
-    copies, first = Copies(), StandingStream()
+    copies, first = NodeCopies(), StandingStream()
     await copies.admit(first, "laptop", NODE, "one")
     assert await copies.admit(StandingStream(), "desk", OTHER_NODE, "two") == ""
     assert await copies.admit(StandingStream(), "laptop", NODE, "one") == ""
@@ -483,7 +483,7 @@ async def test_other_nodes_and_the_same_process_again_are_not_asked_about() -> N
 
 
 async def test_who_has_left_keeps_nobody_out() -> None:
-    copies, first = Copies(), StandingStream()
+    copies, first = NodeCopies(), StandingStream()
     await copies.admit(first, "laptop", NODE, "one")
     copies.leave(first)
     assert await copies.admit(StandingStream(), "laptop", NODE, "two") == ""
@@ -492,7 +492,7 @@ async def test_who_has_left_keeps_nobody_out() -> None:
 
 async def test_of_two_that_come_at_once_while_the_old_one_is_asked_one_stays() -> None:
     gate = asyncio.Event()
-    copies, old = Copies(), StandingStream(alive=False, gate=gate)
+    copies, old = NodeCopies(), StandingStream(alive=False, gate=gate)
     await copies.admit(old, "laptop", NODE, "one")
     coming = [asyncio.create_task(copies.admit(StandingStream(), "laptop", NODE, life)) for life in ("two", "three")]
     await asyncio.sleep(0)

@@ -13,7 +13,7 @@ from follower_scene import PATIENCE_S, until
 from ledger_builders import START
 from stream_scene import EVERYTHING, WIRE_MESSAGES, Node, Wire, meeting, node, syncing_of, until_told, wire
 
-from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_actors.streams.stream_shell import TICK_S, StreamShell
 from mnemesh_crdt.intake.arrivals import TakenIn
 from mnemesh_crdt.sync.audience import feed_name
@@ -297,7 +297,9 @@ async def skipped(reader: Node, writer: Node) -> None:
     """The cursor of `reader` falsely claims to have read all of `writer`'s log."""
     feed = feed_name(writer.syncing.me.incarnation, ("*",), "")
     peer = f":{writer.syncing.me.node_id}"
-    nothing = Incoming(peer=peer, origin="", grant=EVERYTHING, entries=(), feed=feed, last_seq=writer.syncing.head)
+    nothing = IncomingEntries(
+        peer=peer, origin="", grant=EVERYTHING, entries=(), feed=feed, last_seq=writer.syncing.head
+    )
     await reader.scene.ledger.take_in(nothing, START)
 
 
@@ -333,7 +335,7 @@ class Crammed:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ledger, name)
 
-    async def take_in(self, batch: Incoming, now: int) -> Any:
+    async def take_in(self, batch: IncomingEntries, now: int) -> Any:
         return TakenIn(full=True) if self.full else await self._ledger.take_in(batch, now)
 
 

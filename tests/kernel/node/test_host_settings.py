@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mnemesh.hooks.events import EVENTS, ON_DEMAND
 from mnemesh.hooks.installation import settings_json
-from mnemesh.hooks.installation.host_table import HANDED_ON, HOSTS, JSON, Host, Part
+from mnemesh.hooks.installation.host_table import HANDED_ON, HOSTS, JSON, Host, HostFile
 from mnemesh.hooks.installation.registration import (
     VERSIONED,
     ForeignSettings,
@@ -83,7 +83,7 @@ def test_any_text_is_read_as_json_reads_it_or_refused(text: str) -> None:
 @pytest.mark.parametrize(("host", "part"), JSON_PARTS)
 @given(value=objects, indent=indents)
 def test_an_installation_adds_its_own_and_leaves_again(
-    host: Host, part: Part, value: dict[str, Any], indent: Any
+    host: Host, part: HostFile, value: dict[str, Any], indent: Any
 ) -> None:
     text = json.dumps(value, indent=indent)
     try:
@@ -98,7 +98,7 @@ def test_an_installation_adds_its_own_and_leaves_again(
 
 
 @pytest.mark.parametrize(("host", "part"), PARTS)
-def test_a_new_file_is_bare_again(host: Host, part: Part) -> None:
+def test_a_new_file_is_bare_again(host: Host, part: HostFile) -> None:
     new = installed("", host, part, COMMAND)
     assert not is_bare(new, part)
     assert installed(new, host, part, COMMAND) == new
@@ -106,7 +106,7 @@ def test_a_new_file_is_bare_again(host: Host, part: Part) -> None:
 
 
 @pytest.mark.parametrize(("host", "part"), PARTS)
-def test_a_moved_program_is_repaired_in_place(host: Host, part: Part) -> None:
+def test_a_moved_program_is_repaired_in_place(host: Host, part: HostFile) -> None:
     old = installed("", host, part, "/old/bin/mnemesh")
     new = installed(old, host, part, COMMAND)
     assert "/old/bin" not in new
@@ -114,7 +114,7 @@ def test_a_moved_program_is_repaired_in_place(host: Host, part: Part) -> None:
 
 
 @pytest.mark.parametrize(("host", "part"), [param for param in PARTS if param.values[1].kind == "server"])
-def test_a_foreign_server_of_our_name_is_not_touched(host: Host, part: Part) -> None:
+def test_a_foreign_server_of_our_name_is_not_touched(host: Host, part: HostFile) -> None:
     outer, name = part.key
     if part.format == JSON:
         foreign = json.dumps({outer: {name: {"command": "/opt/other/memory", "args": ["mcp"]}}})

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_memories import plain_memory
 
-from mnemesh_actors.recall.results import Found, judged
+from mnemesh_actors.recall.results import FoundMemory, judged
 from mnemesh_memory.ranking.candidates import Candidate, Context
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.fusion import fuse
@@ -37,7 +37,7 @@ def test_the_score_that_is_shown_has_no_part_of_form(fused: float, other: float,
     query = Query(text="when does staging get new data?")
     memory = replace(page(3), content=content)
     (first,), (second,) = (
-        judged(query, [Found(memory, Fused("page", score, cosine=cosine))]) for score in (fused, other)
+        judged(query, [FoundMemory(memory, Fused("page", score, cosine=cosine))]) for score in (fused, other)
     )
     assert first.fused.score == second.fused.score
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh_memory.ranking import fusion as ranking
-from mnemesh_memory.ranking.candidates import NOT_ASKED, Candidate, Candidates, Context, Measured
+from mnemesh_memory.ranking.candidates import NOT_ASKED, Candidate, CandidateColumns, Candidates, Context
 from mnemesh_memory.ranking.coverage import coverage, terms
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.fusion import scaled_weights
@@ -230,7 +230,7 @@ def test_a_signal_that_nobody_knows_can_not_be_switched_off() -> None:
 @given(cosines, cosines)
 def test_a_question_before_a_memory_counts_the_more_the_nearer_it_is(own: float, asked: float) -> None:
     values = [
-        Measured(Candidates.of([Candidate("a", own, None, SESSION._replace(asked=one))]), None).answer().item()
+        CandidateColumns(Candidates.of([Candidate("a", own, None, SESSION._replace(asked=one))]), None).answer().item()
         for one in (NOT_ASKED, min(asked, 0.9), min(asked, 0.9) + 0.1)
     ]
     assert values[0] == max(0.0, own)

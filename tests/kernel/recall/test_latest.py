@@ -18,7 +18,7 @@ from plain_memories import plain_memory
 
 from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, Search, ShardConfig
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
-from mnemesh_actors.recall.results import TIE, Found, doubtful, newer_of_ties_first
+from mnemesh_actors.recall.results import TIE, FoundMemory, doubtful, newer_of_ties_first
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.fusion import fuse
 from mnemesh_memory.ranking.second_look.latest import SCORE_OF_TOPIC, asks_for_latest, newest_first
@@ -135,8 +135,8 @@ def test_of_the_labelled_questions_the_newest_of_the_topic_answers_nearly_all(to
     assert len(wrong) <= 4, wrong
 
 
-def result(id_: str, score: float, at: int, content: str = "the limit is 100 requests", useful: int = 0) -> Found:
-    return Found(replace(memory(id_, content, at), useful=useful), Fused(id_, score))
+def result(id_: str, score: float, at: int, content: str = "the limit is 100 requests", useful: int = 0) -> FoundMemory:
+    return FoundMemory(replace(memory(id_, content, at), useful=useful), Fused(id_, score))
 
 
 EAST, NORTH = np.array([1.0, 0.0], np.float32), np.array([0.0, 1.0], np.float32)
@@ -154,7 +154,7 @@ EAST, NORTH = np.array([1.0, 0.0], np.float32), np.array([0.0, 1.0], np.float32)
     ],
 )
 def test_without_words_for_the_latest_time_only_breaks_ties_of_near_duplicates(
-    older: Found, newer: Found, vectors: tuple[Any, Any], first: str
+    older: FoundMemory, newer: FoundMemory, vectors: tuple[Any, Any], first: str
 ) -> None:
     ranked = newer_of_ties_first([older, newer], dict(zip(("a", "b"), vectors, strict=True)))
     assert ranked[0].memory.id == first

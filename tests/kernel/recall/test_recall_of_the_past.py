@@ -20,7 +20,7 @@ from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall import recall as recalling
 from mnemesh_actors.recall import search_calls
 from mnemesh_actors.recall.choice import Choice
-from mnemesh_actors.recall.results import Found
+from mnemesh_actors.recall.results import FoundMemory
 from mnemesh_actors.rows import row_source
 from mnemesh_actors.rows.row_source import PastRows, rows_of
 from mnemesh_gateway.contract.wire import list_response
@@ -266,7 +266,9 @@ async def test_a_predecessor_that_is_judged_after_its_successor_has_its_own_begi
     query = Query(text="x", spaces=(here.space,), valid_at=500)
     source = rows_of(here.mesh._parts, query.spaces, query.as_of)
     choice, rows = Choice(here.mesh._parts, query, source), await source.view([first.id, second.id, third.id])
-    kept = [await choice.passing(query, [Found(rows[one.id], Fused(one.id, 0.5))]) for one in (third, second, first)]
+    kept = [
+        await choice.passing(query, [FoundMemory(rows[one.id], Fused(one.id, 0.5))]) for one in (third, second, first)
+    ]
     assert [[item.memory.content for item in some] for some in kept] == [[], [], ["Ann"]]
 
 
@@ -316,7 +318,7 @@ async def test_a_chain_of_the_past_that_was_read_in_part_judges_nothing(
         source = PastRows(parts, query.spaces, 5000, math.inf)
         await source.view(read)
         source._by = 0.0  # the time is over
-        kept = await Choice(parts, query, source).passing(query, [Found(known[shown], Fused(shown, 0.5))])
+        kept = await Choice(parts, query, source).passing(query, [FoundMemory(known[shown], Fused(shown, 0.5))])
         assert [item.memory.id for item in kept] == judged, read
         if judged != whole:
             assert source.left_out

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from plain_memories import plain_memory as memory
 
-from mnemesh_actors.recall.results import Found, ordered, redirected
+from mnemesh_actors.recall.results import FoundMemory, ordered, redirected
 from mnemesh_memory.policy.dynamics.heat import heat_of
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS, USEFULNESS, liking, rated
@@ -101,7 +101,7 @@ def test_of_two_that_say_the_same_the_second_gives_way() -> None:
 
 
 results = st.builds(
-    lambda score, importance, age, votes: Found(
+    lambda score, importance, age, votes: FoundMemory(
         memory(importance=importance, updated_at=NOW - age, useful=votes), Fused("m", score)
     ),
     scores, st.none() | units, st.integers(0, 10**11), st.integers(0, 2),
@@ -109,7 +109,7 @@ results = st.builds(
 
 
 @given(st.lists(results, max_size=12))
-def test_nothing_but_relevance_pushes_one_result_above_another(known: list[Found]) -> None:
+def test_nothing_but_relevance_pushes_one_result_above_another(known: list[FoundMemory]) -> None:
     kept = [replace(item, memory=replace(item.memory, id=f"m{at:02}")) for at, item in enumerate(known)]
     final = ordered(Query(text="x"), kept, NOW)
     assert sorted(item.memory.id for item in final) == [item.memory.id for item in kept]
@@ -143,7 +143,7 @@ def test_each_memory_stands_once_at_the_best_place_that_leads_to_it(
     pairs.sort(key=lambda pair: (-pair[0].score, pair[0].id))
     gave_way = {f"m{at}": ends[to] for at, (_, to) in enumerate(known) if to in ends}
     shown: set[str] = set()
-    found: list[Found] = []
+    found: list[FoundMemory] = []
     for start in range(0, len(pairs), step):
         found += redirected(pairs[start : start + step], gave_way, [fit for fit, _ in pairs], shown)
     best = {id_: max(score for score, _ in ways) for id_, ways in leads.items()}
@@ -388,9 +388,9 @@ def test_who_is_known_by_nothing_resembles_nothing() -> None:
 
 
 def test_words_of_the_asking_session_stand_above_equal_matches_alone() -> None:
-    own = Found(memory("own", source=Source("s1"), created_at=NOW - 1000), Fused("own", 0.5))
-    liked = Found(memory("liked", useful=9, importance=1.0, created_at=NOW - 1000), Fused("liked", 0.5))
-    better = Found(memory("better", created_at=NOW - 1000), Fused("better", 0.500001))
+    own = FoundMemory(memory("own", source=Source("s1"), created_at=NOW - 1000), Fused("own", 0.5))
+    liked = FoundMemory(memory("liked", useful=9, importance=1.0, created_at=NOW - 1000), Fused("liked", 0.5))
+    better = FoundMemory(memory("better", created_at=NOW - 1000), Fused("better", 0.500001))
     asked = Query(text="x", current_session="s1")
     assert [one.memory.id for one in ordered(asked, [liked, own, better], NOW)] == ["better", "own", "liked"]
     assert [one.memory.id for one in ordered(Query(text="x"), [liked, own, better], NOW)] == ["better", "liked", "own"]

@@ -15,7 +15,7 @@ from mnemesh_memory.ranking.explanation import estimate_of
 from mnemesh_memory.ranking.relevance import (
     COMPANY_AMONG,
     CROWD_PLACE,
-    Evidence,
+    ResultEvidence,
     answered,
     falling,
     probability,
@@ -26,11 +26,11 @@ from mnemesh_memory.ranking.relevance import (
 unit = st.floats(0, 1)
 cosine = st.none() | st.floats(-1, 1) | st.just(math.nan)
 company = st.none() | unit
-evidence = st.builds(Evidence, cosine, st.none() | unit, company, unit)
+evidence = st.builds(ResultEvidence, cosine, st.none() | unit, company, unit)
 
 
 @given(st.lists(evidence, max_size=30))
-def test_scores_lie_between_0_and_1_and_never_rise(answer: list[Evidence]) -> None:
+def test_scores_lie_between_0_and_1_and_never_rise(answer: list[ResultEvidence]) -> None:
     scores = relevances(answer)
     assert len(scores) == len(answer)
     assert all(0.0 <= score <= 1.0 for score in scores)
@@ -39,7 +39,7 @@ def test_scores_lie_between_0_and_1_and_never_rise(answer: list[Evidence]) -> No
 
 
 @given(evidence)
-def test_an_explained_estimate_is_the_sum_of_its_parts_and_makes_the_score(one: Evidence) -> None:
+def test_an_explained_estimate_is_the_sum_of_its_parts_and_makes_the_score(one: ResultEvidence) -> None:
     estimate = estimate_of(one)
     if estimate is None:
         assert probability(one) == 0.0
@@ -57,8 +57,8 @@ def test_an_explained_estimate_is_the_sum_of_its_parts_and_makes_the_score(one: 
 def test_more_evidence_never_means_a_lower_score(
     cosine: float, share: float, more: float, further: float, company: float | None, crowd: float
 ) -> None:
-    weaker = Evidence(cosine, share, company, crowd)
-    stronger = Evidence(max(cosine, more), max(share, further), company, crowd)
+    weaker = ResultEvidence(cosine, share, company, crowd)
+    stronger = ResultEvidence(max(cosine, more), max(share, further), company, crowd)
     assert probability(stronger) >= probability(weaker)
     assert answered([stronger]) >= answered([weaker])
 
@@ -67,7 +67,7 @@ def test_more_evidence_never_means_a_lower_score(
 def test_company_of_its_session_raises_a_score_and_a_near_crowd_lowers_it(
     cosine: float, share: float, company: float, more: float, crowd: float
 ) -> None:
-    alike = Evidence(cosine, share, company, 0.0)
+    alike = ResultEvidence(cosine, share, company, 0.0)
     assert probability(alike._replace(company=max(company, more))) >= probability(alike)
     assert probability(alike._replace(crowd=crowd)) <= probability(alike)
 
@@ -80,16 +80,16 @@ def test_values_that_fall_already_stay_and_the_mean_is_kept(values: list[float])
 
 
 @given(st.lists(evidence, min_size=1, max_size=10))
-def test_a_weak_neighbour_behind_changes_no_score_before_it(answer: list[Evidence]) -> None:
-    least = Evidence(0.0, 0.0, 0.0, 1.0)
+def test_a_weak_neighbour_behind_changes_no_score_before_it(answer: list[ResultEvidence]) -> None:
+    least = ResultEvidence(0.0, 0.0, 0.0, 1.0)
     if all(probability(one) >= probability(least) for one in answer):
         assert relevances([*answer, least])[: len(answer)] == relevances(answer)
 
 
 def test_without_evidence_the_score_is_0() -> None:
-    assert relevances([Evidence(None, None)]) == [0.0]
+    assert relevances([ResultEvidence(None, None)]) == [0.0]
     assert relevances([]) == []
-    assert answered([Evidence(None, None)]) == answered([]) == 0.0
+    assert answered([ResultEvidence(None, None)]) == answered([]) == 0.0
 
 
 def test_candidates_of_one_session_are_company_and_one_without_a_session_stands_alone() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from plain_memories import plain_memory
 from recall_scene import READER, Here
 
-from mnemesh_actors.recall.results import Found, answering, likely_first, newest_first
+from mnemesh_actors.recall.results import FoundMemory, answering, likely_first, newest_first
 from mnemesh_actors.remember.history_operations import MARKS_PAGE
 from mnemesh_memory.policy import standing
 from mnemesh_memory.policy.sessions.session_context import ContextQuery
@@ -64,7 +64,7 @@ async def test_marks_move_a_memory_once_and_only_past_results_that_it_answers_ne
     first, second, third = memories
 
     def order(*scores: float) -> list[int]:
-        found = [Found(one, Fused(one.id, score)) for one, score in zip(memories, scores, strict=True)]
+        found = [FoundMemory(one, Fused(one.id, score)) for one, score in zip(memories, scores, strict=True)]
         likely = {first.id: [second], second.id: [third]}
         shown = likely_first(found, likely, {})
         assert all(item in found for item in shown)
@@ -305,7 +305,7 @@ async def test_a_newer_memory_goes_first_only_when_it_answers_by_itself(here: He
     older, newer = await opposed(here)
 
     def order(score: float) -> list[str]:
-        found = [Found(older, Fused(older.id, 0.8)), Found(newer, Fused(newer.id, score))]
+        found = [FoundMemory(older, Fused(older.id, 0.8)), FoundMemory(newer, Fused(newer.id, score))]
         return [item.memory.id for item in newest_first(found, answering(found, {older.id: [newer]}))]
 
     assert order(0.33) == [newer.id, older.id]

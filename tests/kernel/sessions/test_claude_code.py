@@ -17,7 +17,7 @@ from mnemesh.cli.imports import import_state, sources
 from mnemesh.cli.imports import transcripts as transcript_import
 from mnemesh.cli.imports.import_report import Bar
 from mnemesh.cli.imports.import_state import Offsets
-from mnemesh.cli.imports.transcripts import Report, _File
+from mnemesh.cli.imports.transcripts import TranscriptReport, _File
 from mnemesh.errors import FailedPrecondition, InvalidArgument
 from mnemesh.importing.claude_code import (
     OWN_LEFT_OUT,
@@ -261,8 +261,8 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "S.jsonl"
 
 
-def imported(node: Node, path: Path, state: Path | None = None, space: str = "") -> Report:
-    report = Report()
+def imported(node: Node, path: Path, state: Path | None = None, space: str = "") -> TranscriptReport:
+    report = TranscriptReport()
     with Bar(0, shown=False) as bar:
         for one in sources.find(path).files:
             _File(node, Offsets(state), report, bar, one, space).run()  # type: ignore[arg-type]
@@ -337,7 +337,7 @@ def test_a_refused_file_and_one_of_another_kind_are_named_and_the_rest_goes_on(n
 
 def test_a_dry_run_sends_nothing_and_counts(file: Path) -> None:
     file.write_text(record(1) + "x\n")
-    report = Report()
+    report = TranscriptReport()
     with Bar(0, shown=False) as bar:
         (found,) = sources.find(file).files
         _File(None, Offsets(None), report, bar, found, "").run()

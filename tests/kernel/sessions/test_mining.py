@@ -22,7 +22,7 @@ from mnemesh.mining.model_findings import parts
 from mnemesh.mining.run import Miner, item_of
 from mnemesh.mining.sentence_rules import conventions, decisions, phrases, rule_forms, rules
 from mnemesh.mining.sentence_rules.sentences import paragraphs_of
-from mnemesh.mining.session import Extraction, Session
+from mnemesh.mining.session import Extraction, MinedSession
 from mnemesh.mining.transcript import Words, events_of
 from mnemesh_memory.values.injection import is_suspicious
 
@@ -76,7 +76,7 @@ def mined(file: Path, data: Path, node: Node) -> None:
 
 @given(RECORDS.map(lambda record: json.dumps(record).encode()) | st.binary(max_size=80))
 def test_no_line_of_whatever_content_breaks_the_reader(line: bytes) -> None:
-    Session().take(events_of(line))
+    MinedSession().take(events_of(line))
 
 
 @given(SESSIONS, st.booleans(), st.lists(st.tuples(st.integers(0, 30), st.binary(max_size=40)), max_size=5))
@@ -242,11 +242,11 @@ def test_what_the_person_does_against_the_agents_ways_is_counted_and_survives_a_
         line("assistant", push),
         line("user", [{"type": "tool_result", "tool_use_id": "t2", "is_error": True, "content": no}]),
     ]
-    session = Session()
+    session = MinedSession()
     for number, one in enumerate(lines):
         session.take(events_of(one))
         if number % 2:
-            session = Session.of(json.loads(json.dumps(session.carried())))
+            session = MinedSession.of(json.loads(json.dumps(session.carried())))
     assert session.signals == {
         "Taken back by the person with git: `a.py`": 1,
         "Typed by the person: `pnpm test`": 1,
@@ -257,7 +257,7 @@ def test_what_the_person_does_against_the_agents_ways_is_counted_and_survives_a_
 def test_a_session_carries_no_credential_and_nearly_none_passes_the_mask() -> None:
     token = "ghp_" + "a1B2" * 9
     call = [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": f"make deploy TOKEN={token}"}}]
-    session = Session()
+    session = MinedSession()
     for role, content in (("user", f"the token is {token}"), ("assistant", f"I use {token} now."), ("assistant", call)):
         session.take(events_of(json.dumps({"type": role, "message": {"role": role, "content": content}}).encode()))
     assert token not in json.dumps([session.carried(), session.record()])
@@ -301,7 +301,7 @@ def test_a_state_of_an_earlier_version_loses_its_credentials_and_nothing_else(tm
     after = MiningState(tmp_path)
     after.save()
     assert token not in file.read_text()
-    session = Session.of(after.files["/a"].carried)
+    session = MinedSession.of(after.files["/a"].carried)
     assert (session.id, session.cwd, session.tally.status, session.tally.prompts[1]) == ("s1", "/p", "failed", "go on")
     assert after.files["/a"].offset == 7
 

@@ -15,7 +15,7 @@ from recall_scene import READER, Here
 from mnemesh_actors.node import session_operations
 from mnemesh_actors.remember.deadlines import find
 from mnemesh_memory.policy.sessions import checkpoints, preferences, requirements, session_context, session_runs
-from mnemesh_memory.policy.sessions.checkpoints import HEADINGS, Standing
+from mnemesh_memory.policy.sessions.checkpoints import HEADINGS, WorkState
 from mnemesh_memory.policy.sessions.session_context import GROUPS, SHARES, GivenMemories
 from mnemesh_memory.policy.sessions.session_runs import Told
 from mnemesh_memory.text.text import estimate_tokens
@@ -124,7 +124,7 @@ NOW = 1_800_000_000_000
 LINE = st.text(st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1, max_size=60).filter(str.strip)
 LISTS = st.lists(LINE, max_size=5, unique=True).map(tuple)
 STANDINGS = st.builds(
-    Standing,
+    WorkState,
     task=LINE,
     custom=st.sampled_from(("", "two\nlines", "a\n\nparagraph\n\nTask: none", "Files:\n- no file")),
     **dict.fromkeys(HEADINGS, LISTS),
@@ -137,7 +137,7 @@ def numbered(number: int, content: str = "text", **more: Any) -> Memory:
 
 @PROPERTY
 @given(STANDINGS)
-def test_a_checkpoint_is_read_out_of_its_text_as_it_was_checked(given: Standing) -> None:
+def test_a_checkpoint_is_read_out_of_its_text_as_it_was_checked(given: WorkState) -> None:
     clean = checkpoints.checked(given, mask=False)
     assert checkpoints.read(checkpoints.text_of(clean)) == clean
 
@@ -150,7 +150,7 @@ def test_any_text_can_be_read_as_a_checkpoint(text: str) -> None:
 
 @PROPERTY
 @given(STANDINGS, STANDINGS)
-def test_a_merge_keeps_everything_and_says_the_newer_last(before: Standing, after: Standing) -> None:
+def test_a_merge_keeps_everything_and_says_the_newer_last(before: WorkState, after: WorkState) -> None:
     merged = checkpoints.merged(before, after)
     assert merged.task == after.task
     for name in HEADINGS:
@@ -162,8 +162,8 @@ def test_a_merge_keeps_everything_and_says_the_newer_last(before: Standing, afte
 
 def test_a_checkpoint_of_nothing_is_refused_and_one_too_long_loses_its_oldest_items() -> None:
     with pytest.raises(InvalidArgument, match="task"):
-        checkpoints.checked(Standing(), mask=False)
-    long = Standing(
+        checkpoints.checked(WorkState(), mask=False)
+    long = WorkState(
         task="x", files=tuple(f"{number} " + "f" * 900 for number in range(60)), custom="c" * 1_000, decisions=("d",)
     )
     kept = checkpoints.fitting(long)
@@ -178,7 +178,7 @@ def test_a_checkpoint_of_nothing_is_refused_and_one_too_long_loses_its_oldest_it
 
 def test_a_credential_is_masked_when_that_is_asked() -> None:
     secret = "AKIA" + "IOSFODNN7" + "QX3MPLW"
-    masked = checkpoints.checked(Standing(task=f"use {secret}", errors=(f"401 with {secret}",)), mask=True)
+    masked = checkpoints.checked(WorkState(task=f"use {secret}", errors=(f"401 with {secret}",)), mask=True)
     assert secret not in checkpoints.text_of(masked)
     assert "[masked: " in masked.task
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh_memory.times.calendar import instant
-from mnemesh_memory.times.question_time import READ_CHARS_MAX, Event, TimeWords, read
+from mnemesh_memory.times.question_time import READ_CHARS_MAX, BoundaryEvent, TimeWords, read
 from mnemesh_memory.times.time_vocabulary import DATE_WORDS
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -321,7 +321,7 @@ FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 )
 def test_an_event_is_a_boundary_by_its_words(text: str, side: str, event: str) -> None:
     answer = understood(text)
-    assert (answer.event, answer.since, answer.before) == (Event(side, event), None, None)
+    assert (answer.event, answer.since, answer.before) == (BoundaryEvent(side, event), None, None)
     assert answer.event_words.endswith(f" {event}")
     assert answer.searched() == text
 

@@ -9,7 +9,7 @@ from hostile_peer import Signer
 
 from mnemesh_actors.ledger.commands import Create
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_actors.storage.data_directory import DataDirectory
 from mnemesh_crdt.document.document import Edit, MemoryDocument
 from mnemesh_crdt.document.revisions import fields_of, heads, shown
@@ -40,7 +40,7 @@ def diverge(ledger: Ledger, memory: Memory, *edits: tuple[str, str, int], receiv
         writer = Signer(agent, agent, at)
         entry = writer.signs(memory.id, memory.space, change.raw)
         grant = PeerGrant(read=("*",), write=("*",), principal=principal_of(agent))
-        batch = Incoming(peer=writer.id, origin=writer.id, grant=grant, entries=(entry,), keys=writer.keys)
+        batch = IncomingEntries(peer=writer.id, origin=writer.id, grant=grant, entries=(entry,), keys=writer.keys)
         done = ledger.take_in(batch, at if received is None else received)
         assert done.accepted == 1, done
     return ledger.read([memory.id])[memory.id]

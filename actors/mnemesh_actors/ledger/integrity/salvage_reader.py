@@ -35,7 +35,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
+class UnreadEntry:
     """An entry that can not be read, or differs from what was written."""
 
     seq: int
@@ -58,7 +58,7 @@ class Wreck:
         if not columns.issuperset(_COLUMNS.split(", ")):
             raise _nothing(path, "it has no table of entries")
 
-    def entries(self) -> Iterator[Row | Unread]:
+    def entries(self) -> Iterator[Row | UnreadEntry]:
         """Every entry of the log once: first in order up to the damage, then those around it."""
         rows, all_known = self.rows("entry INDEXED BY entry_doc", ("seq", "doc"), ("doc", "seq"))
         documents = {seq: doc for seq, doc in rows if isinstance(seq, int) and isinstance(doc, str)}
@@ -95,14 +95,14 @@ class Wreck:
                 return list(rows), True
         return list(rows), False
 
-    def _entry_at(self, seq: int, documents: dict[int, str]) -> Row | Unread | None:
+    def _entry_at(self, seq: int, documents: dict[int, str]) -> Row | UnreadEntry | None:
         try:
             values = self._db.execute(f"SELECT {_COLUMNS} FROM entry WHERE seq = ?", (seq,)).fetchone()
         except sqlite3.Error as error:
-            return Unread(seq=seq, doc=documents.get(seq, ""), why=str(error))
+            return UnreadEntry(seq=seq, doc=documents.get(seq, ""), why=str(error))
         if values is not None and values[0] == seq:
             return _judged(values, documents)
-        return Unread(seq=seq, doc=documents[seq], why="it is not there any more") if seq in documents else None
+        return UnreadEntry(seq=seq, doc=documents[seq], why="it is not there any more") if seq in documents else None
 
     def _last(self) -> int:
         """The last number of the log, as far as its tables know."""
@@ -127,13 +127,13 @@ def opened(path: Path) -> Iterator[Wreck]:
         yield Wreck(db, path)
 
 
-def _judged(values: Sequence[Any], documents: dict[int, str]) -> Row | Unread:
+def _judged(values: Sequence[Any], documents: dict[int, str]) -> Row | UnreadEntry:
     seq, *stored, origin, received = values
     doc, space, type_, digest, raw, agent, node, signature, at = stored
     signed = isinstance(signature, bytes) and len(signature) == SIGNATURE_BYTES and isinstance(at, int)
     why = fault(digest, raw, type_, doc, space, agent, node) or ("" if signed else "its columns are of another kind")
     if why:
-        return Unread(seq=seq, doc=documents.get(seq, ""), why=why)
+        return UnreadEntry(seq=seq, doc=documents.get(seq, ""), why=why)
     known = isinstance(origin, str) and isinstance(received, int) and received >= 0
     return Row(seq=seq, entry=entry_of(stored), origin=origin if known else "", received=received if known else 0)
 

@@ -29,7 +29,7 @@ NAMED_MAX: Final = 8
 _DOCS: Final = "SELECT DISTINCT doc, space FROM entry WHERE type = 'change'"
 
 
-class Comparison:
+class ViewComparison:
     """The view beside the log. Changes nothing. `db` is a connection to the ledger."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -102,7 +102,7 @@ class Comparison:
         return None if memory is None else rows.to_row(memory, seq)
 
 
-class Scrub(Comparison):
+class Scrub(ViewComparison):
     """`db` is the ledger's connection. `hopeless` are ids of memories that the log can't mend, with the reason."""
 
     def __init__(self, db: sqlite3.Connection, journal: Journal) -> None:

@@ -36,7 +36,7 @@ PACKING: Final = 1  # the quickest: what is packed stays among the machines of o
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Incoming:
+class IncomingEntries:
     """Entries of the node `peer`, judged by `grant`. With these `feed` is read up to `last_seq`. "" marks entries sent
     again outside a feed, which move no cursor. `origin` names the peer's log (Hello.origin): entries are not sent back
     there. `keys` are raw public keys by node id."""
@@ -54,7 +54,7 @@ class _NoRoom(Exception):
     """A change has to wait, and no more may."""
 
 
-def pack(batch: Incoming) -> bytes:
+def pack(batch: IncomingEntries) -> bytes:
     """A batch for `take_packed`, at half its size."""
     return zlib.compress(pickle.dumps(batch, pickle.HIGHEST_PROTOCOL), PACKING)
 
@@ -84,7 +84,7 @@ class Exchange(LedgerSide):
 
     # ---- in ---------------------------------------------------------------------------------------------------
 
-    def take_in(self, batch: Incoming, now: int) -> TakenIn:
+    def take_in(self, batch: IncomingEntries, now: int) -> TakenIn:
         """Take in what a peer sent, at `now` (ms), durably and with its cursor. Raises InvalidArgument for more than
         BATCH_ITEMS_MAX entries, DiskFull, Unavailable or DataLoss when the disk fails. Then nothing is written."""
         field_checks.whole("entries", len(batch.entries), 0, limits.BATCH_ITEMS_MAX)
@@ -97,7 +97,7 @@ class Exchange(LedgerSide):
                 raise
         return self._take_in(batch, now)  # with the damage known
 
-    def _take_in(self, batch: Incoming, now: int) -> TakenIn:
+    def _take_in(self, batch: IncomingEntries, now: int) -> TakenIn:
         with self._transaction():
             restored = self._scrub.restore(batch.entries)
             waited = [self._intake.take_waiting(*item) for item in restored.items()]
@@ -121,7 +121,7 @@ class Exchange(LedgerSide):
 
     def take_packed(self, packed: bytes, now: int) -> TakenIn:
         """As take_in, of a batch of another ledger of this node, as `pack` made it."""
-        batch: Incoming = pickle.loads(zlib.decompress(packed))
+        batch: IncomingEntries = pickle.loads(zlib.decompress(packed))
         return self.take_in(batch, now)
 
     cursors = question(peers.cursors)

@@ -19,7 +19,7 @@ from mnemesh_actors.ledger import crowding
 from mnemesh_actors.ledger.commands import Command, Committed, KeptVectors
 from mnemesh_actors.ledger.store import file_table, link_table, reads, rows, schema
 from mnemesh_actors.ledger.store.entry_rows import values_of
-from mnemesh_actors.ledger.store.space_digest import Digest
+from mnemesh_actors.ledger.store.space_digest import SpaceDigest
 from mnemesh_actors.ledger.store.tally import Tally
 from mnemesh_crdt.admission.budget import statement, within
 from mnemesh_crdt.changes.envelope import CHANGE, Entry, Key, erase_hash, signing_bytes
@@ -46,7 +46,7 @@ class Journal:
         self._db = db
         self._key = key
         self._node_id = node_id
-        self.digest = Digest(db)
+        self.digest = SpaceDigest(db)
         self.tally = Tally(db)
         # Content hashes of erased texts, with the erasure's number: a late embedding must not bring one back.
         self._late: dict[str, int] = {}

@@ -15,7 +15,7 @@ from mnemesh_crdt.document.digest import bucket_of, fingerprint
 VALUE_BYTES = 32
 
 
-class Digest:
+class SpaceDigest:
     """Moves are gathered in memory and written once, at the end of the caller's transaction."""
 
     def __init__(self, db: sqlite3.Connection) -> None:

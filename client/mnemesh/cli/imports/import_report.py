@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from mnemesh.api.batch import Outcome
-from mnemesh.cli.imports.sources import Found
+from mnemesh.cli.imports.sources import FoundFiles
 from mnemesh.cli.people.memories import clip
 from mnemesh.cli.shell import count_of, one_line
 from mnemesh.errors import MnemeshError
-from mnemesh.importing.items import Entry, Problem
+from mnemesh.importing.items import ImportItem, Problem
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -22,12 +22,12 @@ SNIPPET_CHARS: Final = 80
 
 
 @dataclass(slots=True)
-class Report:
+class ImportReport:
     """The counts of one import. `stored` items are new, `spaces` are theirs, `already_there` were in the node,
     `done_before` an earlier run of the import had stored. `refused` and `notices` say where and why. `listed` is what a
     dry run would store, `checked` of whose items the node judged and `judged_here` this program."""
 
-    found: Found
+    found: FoundFiles
     dry_run: bool = False
     spaces: set[str] = field(default_factory=set)
     stored: int = 0
@@ -58,7 +58,7 @@ class Report:
             self.stored += 1
             self.spaces.add(outcome.memory.space)
 
-    def would_store(self, file: str, entry: Entry) -> None:
+    def would_store(self, file: str, entry: ImportItem) -> None:
         """An item of a dry run."""
         content = str(entry.fields.get("content", ""))
         shown = {name: entry.fields[name] for name in ("title", "kind", "space", "tags") if name in entry.fields}

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mnemesh.cli.imports.import_report import Report
+from mnemesh.cli.imports.import_report import ImportReport
 from mnemesh.cli.imports.import_state import DONE, ImportState
 from mnemesh.errors import MnemeshError
-from mnemesh.importing.items import Entry, Problem
+from mnemesh.importing.items import ImportItem, Problem
 
 if TYPE_CHECKING:
     from mnemesh.api.client import Client
@@ -21,9 +21,9 @@ class LinkMover:
 
     def __init__(self) -> None:
         self._ids: dict[str, str] = {}
-        self._linked: list[tuple[str, Entry, str]] = []
+        self._linked: list[tuple[str, ImportItem, str]] = []
 
-    def stored(self, file: str, entry: Entry, id: str) -> None:
+    def stored(self, file: str, entry: ImportItem, id: str) -> None:
         """The item of `file` is the memory `id`."""
         if not entry.origin:
             return
@@ -31,7 +31,7 @@ class LinkMover:
         if entry.fields.get("links"):
             self._linked.append((file, entry, id))
 
-    def move(self, client: Client, done: ImportState, report: Report) -> None:
+    def move(self, client: Client, done: ImportState, report: ImportReport) -> None:
         """Lead the links of all items to the new ids of what they link to. A link that is refused is reported, and the
         rest goes on."""
         for file, entry, id_ in self._linked:

@@ -30,14 +30,14 @@ from mnemesh.api.batch import CONTENT_BYTES_MAX, Outcome, in_batches
 from mnemesh.api.calls.writes import Item, remember_request
 from mnemesh.cli.imports import sources
 from mnemesh.cli.imports.ctrl_c import CtrlC
-from mnemesh.cli.imports.import_report import Bar, Report
+from mnemesh.cli.imports.import_report import Bar, ImportReport
 from mnemesh.cli.imports.import_state import ImportState
 from mnemesh.cli.imports.links import LinkMover
 from mnemesh.cli.options import Text, Texts
 from mnemesh.cli.shell import Shell
 from mnemesh.errors import InvalidArgument, MnemeshError, NotReachable, Overloaded, PermissionDenied
 from mnemesh.exit_status import EXIT_REFUSED
-from mnemesh.importing.items import Defaults, Entry, Problem, finish, without_future
+from mnemesh.importing.items import Defaults, ImportItem, Problem, finish, without_future
 from mnemesh.transport.connection import default_project, local_data_dir
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ class DryRun:
 
     client: Client | None
     done: ImportState
-    report: Report
+    report: ImportReport
     texts: set[tuple[object, str]] = field(default_factory=set)
 
-    def look(self, file: str, entry: Entry) -> None:
+    def look(self, file: str, entry: ImportItem) -> None:
         """Put `entry` of `file` where the real run would."""
         if str(entry.fields["idempotency_key"]) in self.done:
             self.report.done_before += 1
@@ -140,7 +140,7 @@ class Work:
     """An item on its way, and where it came from."""
 
     file: sources.SourceFile
-    entry: Entry
+    entry: ImportItem
 
     @property
     def key(self) -> str:
@@ -176,7 +176,7 @@ def import_files(
     listing = sources.find_all([Path(path) for path in paths], format or "")
     home = "" if space else default_project(local_data_dir(shell.data)).space
     defaults = Defaults(space=space or "", home=home, kind=kind or "", tags=tuple(tag or ()), trust="imported")
-    report = Report(listing, dry_run=dry_run)
+    report = ImportReport(listing, dry_run=dry_run)
     for name, reason in listing.unreadable:
         report.problem(name, Problem(line=0, message=f"can't be read: {reason}"))
     items = _read(listing, defaults, report)
@@ -203,7 +203,7 @@ def import_files(
         raise typer.Exit(EXIT_REFUSED)
 
 
-def _read(listing: sources.Found, defaults: Defaults, report: Report) -> Iterator[Work]:
+def _read(listing: sources.FoundFiles, defaults: Defaults, report: ImportReport) -> Iterator[Work]:
     """The items of all files, in order; problems go to the report."""
     now = datetime.now(UTC)
     for file in listing.files:
@@ -231,7 +231,7 @@ class _Importer:
 
     client: Client
     done: ImportState
-    report: Report
+    report: ImportReport
     bar: Bar
     links: LinkMover = field(default_factory=LinkMover)
     under_way: tuple[Batch, Future[list[Outcome]]] | None = None

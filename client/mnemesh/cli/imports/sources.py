@@ -46,7 +46,7 @@ class SourceFile:
 
 
 @dataclass(slots=True)
-class Found:
+class FoundFiles:
     """The files of an import, in order of their names. How many were left out, by reason, and what could not be
     read, with the system's reason."""
 
@@ -55,11 +55,11 @@ class Found:
     unreadable: list[tuple[str, str]] = field(default_factory=list)
 
 
-def find_all(roots: Sequence[Path], format: str = "") -> Found:
+def find_all(roots: Sequence[Path], format: str = "") -> FoundFiles:
     """The files at or below any of `roots`, in their order, each once; else as `find`. Raises InvalidArgument."""
     if len(roots) == 1:
         return find(roots[0], format)
-    whole = Found()
+    whole = FoundFiles()
     known: set[Path] = set()
     for root in roots:
         below = find(root, format, alone=False)
@@ -70,12 +70,12 @@ def find_all(roots: Sequence[Path], format: str = "") -> Found:
     return whole
 
 
-def find(root: Path, format: str = "", *, alone: bool = True) -> Found:
+def find(root: Path, format: str = "", *, alone: bool = True) -> FoundFiles:
     """The files at or below `root`; `format` reads all of them as markdown, text or jsonl. A file that was named and is
     left out is refused when it was named `alone`. Raises InvalidArgument."""
     if format and format not in FORMATS.values():
         raise InvalidArgument("--format", format, f"one of {', '.join(dict.fromkeys(FORMATS.values()))}")
-    listing = Found()
+    listing = FoundFiles()
     try:
         base = root.resolve(strict=True)
     except OSError as error:
@@ -91,7 +91,7 @@ def find(root: Path, format: str = "", *, alone: bool = True) -> Found:
     return listing
 
 
-def _walk(directory: Path, prefix: str, format: str, listing: Found) -> None:
+def _walk(directory: Path, prefix: str, format: str, listing: FoundFiles) -> None:
     try:
         with os.scandir(directory) as scanned:
             entries = sorted(scanned, key=lambda entry: entry.name)
@@ -116,7 +116,7 @@ def _walk(directory: Path, prefix: str, format: str, listing: Found) -> None:
                 _take(Path(entry.path), name, format or suffix, listing)
 
 
-def _take(path: Path, name: str, format: str, listing: Found) -> None:
+def _take(path: Path, name: str, format: str, listing: FoundFiles) -> None:
     try:
         with open_no_link(path) as file:
             head, size = file.read(SNIFFED_BYTES), os.fstat(file.fileno()).st_size

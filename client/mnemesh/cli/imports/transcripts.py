@@ -41,7 +41,7 @@ PENDING_BYTES_MAX: Final = 8 * 1024 * 1024  # read and not yet sent
 
 
 @dataclass
-class Report:
+class TranscriptReport:
     """The result of an import. `turns` were read. `stored` turns are new, `known` turns were there before. `masked`
     counts the turns with a credential by type, `clipped` the shortened turns. `skipped` counts records by kind.
     `malformed` and `refused` say where and why.
@@ -96,7 +96,7 @@ def import_transcript(
     """
     listing = sources.find(path)
     files = [file for file in listing.files if file.format in ("jsonl", "json")]
-    report = Report(left_out=listing.skipped + Counter({"other type": len(listing.files) - len(files)}))
+    report = TranscriptReport(left_out=listing.skipped + Counter({"other type": len(listing.files) - len(files)}))
     for name, reason in listing.unreadable:
         report.refused.append({"file": name, "line": 0, "message": f"can't be read: {reason}"})
     size = sum(file.bytes for file in files)
@@ -130,7 +130,7 @@ class _File:
 
     client: Client | None
     offsets: Offsets
-    report: Report
+    report: TranscriptReport
     bar: Bar
     file: sources.SourceFile
     space: str

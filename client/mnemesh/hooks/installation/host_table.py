@@ -22,7 +22,7 @@ Shape = Callable[[Sequence[str]], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SettingsPlace:
     """A settings file of a user: a folder, which a variable may move, and possible names of the file. The first name
     that exists is taken, else the first of all."""
 
@@ -34,14 +34,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class HostFile:
     """A file that gets our server, our hooks or, when asked, our instructions. `key` is the path of the member that the
     host reads."""
 
     kind: str
     format: str
     key: tuple[str, ...]
-    user: Place
+    user: SettingsPlace
     # File names in a project, "" for none.
     project: tuple[str, ...]
 
@@ -53,12 +53,12 @@ class Host:
     name: str
     title: str
     programs: tuple[str, ...]
-    server: Part
+    server: HostFile
     shape: Shape
-    hooks: Part | None = None
+    hooks: HostFile | None = None
     # The entry of an event for a shell command.
     hook_shape: Callable[[str, str], dict[str, Any]] | None = None
-    instructions: Part | None = None
+    instructions: HostFile | None = None
     # A sentence of what the host wants done after an installation.
     confirm: str = ""
     # Whether only an installation in a project wants it.
@@ -67,12 +67,12 @@ class Host:
     remark: str = ""
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[HostFile, ...]:
         """The server's file, then the file of the hooks."""
         return (self.server, self.hooks) if self.hooks else (self.server,)
 
     @property
-    def all_parts(self) -> tuple[Part, ...]:
+    def all_parts(self) -> tuple[HostFile, ...]:
         """The same, and the file that gets instructions when a person asks for them."""
         return (*self.parts, self.instructions) if self.instructions else self.parts
 
@@ -128,66 +128,69 @@ def _copilot_hook(event: str, command: str) -> dict[str, Any]:
     return {"type": "command", **_cursor_hook(event, command)}
 
 
-def _servers(place: Place, *project: str, key: str = "mcpServers") -> Part:
-    return Part(SERVER, JSON, (key, NAME), place, project)
+def _servers(place: SettingsPlace, *project: str, key: str = "mcpServers") -> HostFile:
+    return HostFile(SERVER, JSON, (key, NAME), place, project)
 
 
-def _instructions(place: Place, *project: str) -> Part:
-    return Part(INSTRUCTIONS, MARKDOWN, (), place, project)
+def _instructions(place: SettingsPlace, *project: str) -> HostFile:
+    return HostFile(INSTRUCTIONS, MARKDOWN, (), place, project)
 
 
-def _hooks(place: Place, *project: str) -> Part:
-    return Part(HOOKS, JSON, ("hooks",), place, project)
+def _hooks(place: SettingsPlace, *project: str) -> HostFile:
+    return HostFile(HOOKS, JSON, ("hooks",), place, project)
 
 
 _ROWS: Final = (
     Host(
         "claude-code", "Claude Code", ("claude",),
-        _servers(Place("~", (".claude.json",), "CLAUDE_CONFIG_DIR"), ".mcp.json"), _typed,
-        _hooks(Place("~/.claude", ("settings.json",), "CLAUDE_CONFIG_DIR"), ".claude/settings.json"), _claude_hook,
-        instructions=_instructions(Place("~/.claude", ("CLAUDE.md",), "CLAUDE_CONFIG_DIR"), "CLAUDE.md"),
+        _servers(SettingsPlace("~", (".claude.json",), "CLAUDE_CONFIG_DIR"), ".mcp.json"), _typed,
+        _hooks(SettingsPlace("~/.claude", ("settings.json",), "CLAUDE_CONFIG_DIR"), ".claude/settings.json"),
+        _claude_hook,
+        instructions=_instructions(SettingsPlace("~/.claude", ("CLAUDE.md",), "CLAUDE_CONFIG_DIR"), "CLAUDE.md"),
         confirm="Claude Code asks once whether to trust a server of a project's .mcp.json.", confirms_projects=True,
         remark="Hooks of type `http` would need the token in the settings, and `mcp_tool` can't choose what to show. "
         "The hooks are therefore commands. `claude -p` asks for no permission and so fires no `PermissionRequest`.",
     ),
     Host(
         "codex", "Codex", ("codex",),
-        Part(SERVER, TOML, ("mcp_servers", NAME), Place("~/.codex", ("config.toml",), "CODEX_HOME"),
+        HostFile(SERVER, TOML, ("mcp_servers", NAME), SettingsPlace("~/.codex", ("config.toml",), "CODEX_HOME"),
              (".codex/config.toml",)), _codex,
-        _hooks(Place("~/.codex", ("hooks.json",), "CODEX_HOME"), ".codex/hooks.json"), _codex_hook,
-        instructions=_instructions(Place("~/.codex", ("AGENTS.md",), "CODEX_HOME"), "AGENTS.md"),
+        _hooks(SettingsPlace("~/.codex", ("hooks.json",), "CODEX_HOME"), ".codex/hooks.json"), _codex_hook,
+        instructions=_instructions(SettingsPlace("~/.codex", ("AGENTS.md",), "CODEX_HOME"), "AGENTS.md"),
         confirm="Codex runs no hook until you trust its hash: open /hooks in Codex. A project's files count only in a "
         "trusted project.",
         remark="Early versions also want `codex_hooks = true` under `[features]`.",
     ),
     Host(
         "cursor", "Cursor", ("cursor", "cursor-agent"),
-        _servers(Place("~/.cursor", ("mcp.json",)), ".cursor/mcp.json"), _plain,
-        _hooks(Place("~/.cursor", ("hooks.json",)), ".cursor/hooks.json"), _cursor_hook,
+        _servers(SettingsPlace("~/.cursor", ("mcp.json",)), ".cursor/mcp.json"), _plain,
+        _hooks(SettingsPlace("~/.cursor", ("hooks.json",)), ".cursor/hooks.json"), _cursor_hook,
         confirm="Cursor asks to enable a new server: Settings, MCP.",
     ),
     Host(
         "vscode", "VS Code", ("code",),
-        _servers(Place("~/.config", ("Code/User/mcp.json",), "XDG_CONFIG_HOME", "~/Library/Application Support"),
-                 ".vscode/mcp.json", key="servers"), _typed,
+        _servers(
+            SettingsPlace("~/.config", ("Code/User/mcp.json",), "XDG_CONFIG_HOME", "~/Library/Application Support"),
+            ".vscode/mcp.json", key="servers",
+        ), _typed,
         confirm="VS Code asks whether to trust a new server when it starts.",
     ),
     Host(
         "copilot", "Copilot CLI", ("copilot",),
-        _servers(Place("~/.copilot", ("mcp-config.json",), "COPILOT_HOME")), _copilot,
-        _hooks(Place("~/.copilot", ("hooks/mnemesh.json",), "COPILOT_HOME")), _copilot_hook,
+        _servers(SettingsPlace("~/.copilot", ("mcp-config.json",), "COPILOT_HOME")), _copilot,
+        _hooks(SettingsPlace("~/.copilot", ("hooks/mnemesh.json",), "COPILOT_HOME")), _copilot_hook,
         remark="Copilot also runs the hooks in `.claude/settings.json` of a trusted project. Those of Mnemesh are "
         "silent there, so that none answers twice.",
     ),
     Host(
         "opencode", "OpenCode", ("opencode",),
-        _servers(Place("~/.config", ("opencode/opencode.json", "opencode/opencode.jsonc"), "XDG_CONFIG_HOME"),
+        _servers(SettingsPlace("~/.config", ("opencode/opencode.json", "opencode/opencode.jsonc"), "XDG_CONFIG_HOME"),
                  "opencode.json", "opencode.jsonc", key="mcp"), _opencode,
-        instructions=_instructions(Place("~/.config", ("opencode/AGENTS.md",), "XDG_CONFIG_HOME"), "AGENTS.md"),
+        instructions=_instructions(SettingsPlace("~/.config", ("opencode/AGENTS.md",), "XDG_CONFIG_HOME"), "AGENTS.md"),
     ),
     Host(
         "antigravity", "Antigravity", ("agy", "antigravity"),
-        _servers(Place("~/.gemini", ("config/mcp_config.json", "antigravity/mcp_config.json"))), _plain,
+        _servers(SettingsPlace("~/.gemini", ("config/mcp_config.json", "antigravity/mcp_config.json"))), _plain,
         remark="Versions differ in the path of the file. An existing one is taken.",
     ),
 )  # fmt: skip

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mnemesh.hooks.installation import registration
-from mnemesh.hooks.installation.host_table import HOOKS, HOSTS, NAME, Host, Part, Place
-from mnemesh.hooks.installation.register import Entry, Register, digest, held_register
+from mnemesh.hooks.installation.host_table import HOOKS, HOSTS, NAME, Host, HostFile, SettingsPlace
+from mnemesh.hooks.installation.register import Register, RegisterEntry, digest, held_register
 from mnemesh.hooks.installation.registration import ForeignSettings
 from mnemesh.hooks.installation.settings_file import RefusedFile, SettingsFile, check_writable, read_file, write_file
 from mnemesh.hooks.installation.settings_json import BadSettings
@@ -28,7 +28,7 @@ LEFT_OUT = "left out"
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class HostEnvironment:
     """Where the hosts' files are: the home directory and the variables that move folders."""
 
     home: Path
@@ -41,20 +41,20 @@ class Surroundings:
         default = default_data_dir({**self.environ, "MNEMESH_DATA_DIR": ""})
         return "" if self.data_dir == default else os.path.abspath(self.data_dir)
 
-    def folder(self, place: Place) -> Path:
+    def folder(self, place: SettingsPlace) -> Path:
         """The folder of a user's settings file."""
         on_mac = place.mac_folder if sys.platform == "darwin" else ""
         if not on_mac and (moved := self.environ.get(place.variable, "")):
             return Path(moved)
         return Path((on_mac or place.folder).replace("~", str(self.home), 1))
 
-    def file(self, part: Part, project: Path | None) -> Path | None:
+    def file(self, part: HostFile, project: Path | None) -> Path | None:
         """The settings file of a part, None where the host has none for a project."""
         if project is None:
             return self.users_file(part)
         return _existing([project / name for name in part.project]) if part.project else None
 
-    def users_file(self, part: Part) -> Path:
+    def users_file(self, part: HostFile) -> Path:
         """The user's own settings file of a part."""
         return _existing([self.folder(part.user) / name for name in part.user.names])
 
@@ -67,7 +67,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """One file before and after, and what became of it."""
 
     host: str
@@ -75,7 +75,7 @@ class Change:
     file: SettingsFile
     # None for no file.
     after: bytes | None
-    entry: Entry | None
+    entry: RegisterEntry | None
     original: bytes | None = None
     # Why nothing is changed in this file.
     reason: str = ""
@@ -94,12 +94,12 @@ def install(
     hosts: Sequence[Host],
     project: Path | None,
     command: str,
-    around: Surroundings,
+    around: HostEnvironment,
     *,
     dry: bool = False,
     instructions: bool = False,
     reads: bool | None = None,
-) -> list[Change]:
+) -> list[FileChange]:
     """Install in `hosts`, for one project or for the user, with `instructions` also in the file of instructions.
     `reads`: whether a hook for files that are read is written, None for as it is. Raises RefusedFile."""
     with held_register(around.data_dir, only_read=dry) as register:
@@ -119,7 +119,9 @@ def install(
     return changes
 
 
-def uninstall(hosts: Sequence[Host], project: Path | None, user: bool, around: Surroundings, dry: bool) -> list[Change]:
+def uninstall(
+    hosts: Sequence[Host], project: Path | None, user: bool, around: HostEnvironment, dry: bool
+) -> list[FileChange]:
     """Take our own out of the files of `hosts`: of `project`, of the user, or of all known files without either. Raises
     RefusedFile."""
     names = {host.name for host in hosts}
@@ -148,10 +150,10 @@ def uninstall(hosts: Sequence[Host], project: Path | None, user: bool, around: S
     return [change for change in changes if change.action != UNCHANGED]
 
 
-def _once_a_file(changes: Iterable[Change]) -> list[Change]:
+def _once_a_file(changes: Iterable[FileChange]) -> list[FileChange]:
     """The changes, of which two paths of one file make the same change once. Raises RefusedFile for two changes of one
     file that differ, before any file is written."""
-    first: dict[Path, Change] = {}
+    first: dict[Path, FileChange] = {}
     kept = []
     for change in changes:
         if change.after != change.file.data:
@@ -188,13 +190,13 @@ def _is_meant(of: str, project: Path | None, user: bool) -> bool:
 
 def _installed(
     host: Host,
-    part: Part,
+    part: HostFile,
     project: Path | None,
     command: str,
-    around: Surroundings,
+    around: HostEnvironment,
     register: Register,
     reads: bool | None,
-) -> Change:
+) -> FileChange:
     path = around.file(part, project)
     if path is None:
         raise RefusedFile(f"{host.title} has no settings of a project's own; use --user")
@@ -206,7 +208,7 @@ def _installed(
         other = around.users_file(part)
         if part.kind == HOOKS and other != path and registration.has_ours(read_file(other).text, part):
             reason = f"the hooks of {other} fire here too, and would fire twice"
-            return Change(host.name, part.kind, file, file.data, None, reason=reason)
+            return FileChange(host.name, part.kind, file, file.data, None, reason=reason)
         wanted = registration.has_reads(file.text, part) if reads is None else reads
         original, base = file.data, file.text
         if known is not None and file.data is not None:
@@ -223,15 +225,15 @@ def _installed(
     except (BadSettings, ForeignSettings) as error:
         raise RefusedFile(f"{path} was left as it is: {error}") from None
     if after == file.data:
-        return Change(host.name, part.kind, file, after, None)
+        return FileChange(host.name, part.kind, file, after, None)
     check_writable(file)
     of = "" if project is None else str(project)
     folders = known.folders if known else []
-    entry = Entry(host.name, part.kind, of, digest(after), original is not None, folders)
-    return Change(host.name, part.kind, file, after, entry, original)
+    entry = RegisterEntry(host.name, part.kind, of, digest(after), original is not None, folders)
+    return FileChange(host.name, part.kind, file, after, entry, original)
 
 
-def _uninstalled(host: Host, kind: str, path: Path, register: Register) -> Change:
+def _uninstalled(host: Host, kind: str, path: Path, register: Register) -> FileChange:
     file = read_file(path)
     part = next(part for part in host.all_parts if part.kind == kind)
     entry = register.entries.get(str(path))
@@ -249,10 +251,10 @@ def _uninstalled(host: Host, kind: str, path: Path, register: Register) -> Chang
             after = None if gone else text.encode()
     if after != file.data:
         check_writable(file)
-    return Change(host.name, kind, file, after, None)
+    return FileChange(host.name, kind, file, after, None)
 
 
-def _write(change: Change, register: Register) -> list[str]:
+def _write(change: FileChange, register: Register) -> list[str]:
     assert change.entry is not None
     register.add(str(change.file.path), change.entry, change.original)
     return write_file(change.file, change.after)

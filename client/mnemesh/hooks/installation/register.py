@@ -20,7 +20,7 @@ REGISTER: Final = "register.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RegisterEntry:
     """An installation in one file. `project` is "" for the user's own file."""
 
     host: str
@@ -46,7 +46,7 @@ class Register:
         self._folder = folder
         try:
             rows = json.loads((folder / REGISTER).read_text("utf-8"))
-            self.entries = {path: Entry(**row) for path, row in rows.items()}
+            self.entries = {path: RegisterEntry(**row) for path, row in rows.items()}
         except FileNotFoundError:
             self.entries = {}
         except (ValueError, TypeError, AttributeError) as error:
@@ -56,7 +56,7 @@ class Register:
         """The bytes of a registered file before the installation; None when there was none."""
         return self._kept(path).read_bytes() if self.entries[path].existed else None
 
-    def add(self, path: str, entry: Entry, original: bytes | None) -> None:
+    def add(self, path: str, entry: RegisterEntry, original: bytes | None) -> None:
         """Note an installation before it is carried out."""
         if original is not None:
             self._write(self._kept(path), original)

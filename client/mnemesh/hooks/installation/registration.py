@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mnemesh.hooks.events import EVENTS, ON_DEMAND
 from mnemesh.hooks.installation import managed_block, settings_json, settings_toml
-from mnemesh.hooks.installation.host_table import HANDED_ON, HOOKS, INSTRUCTIONS, JSON, NAME, Host, Part
+from mnemesh.hooks.installation.host_table import HANDED_ON, HOOKS, INSTRUCTIONS, JSON, NAME, Host, HostFile
 from mnemesh.hooks.installation.settings_json import BadSettings
 from mnemesh.hooks.installation.settings_json import Path as JsonPath
 
@@ -22,7 +22,7 @@ class ForeignSettings(Exception):
     """A member of our name that is not ours. The message says which."""
 
 
-def installed(text: str, host: Host, part: Part, program: str, data: str = "", reads: bool = False) -> str:
+def installed(text: str, host: Host, part: HostFile, program: str, data: str = "", reads: bool = False) -> str:
     """`text` with our server or hooks, those of an earlier installation replaced. `program` is the path of `mnemesh`,
     `data` a data directory other than the default. `reads`: with the hook of files that are read. Raises
     ForeignSettings, BadSettings."""
@@ -50,7 +50,7 @@ def installed(text: str, host: Host, part: Part, program: str, data: str = "", r
     return settings_toml.put(without, part.key, wanted)
 
 
-def uninstalled(text: str, host: Host, part: Part, original: str = "") -> str:
+def uninstalled(text: str, host: Host, part: HostFile, original: str = "") -> str:
     """`text` without our server or hooks, and without the containers that `original` did not have. Raises
     BadSettings."""
     if part.kind == INSTRUCTIONS:
@@ -79,12 +79,12 @@ def events_of(host: str, *, reads: bool = False) -> list[str]:
     return [event for event in EVENTS[host] if reads or event not in ON_DEMAND]
 
 
-def has_reads(text: str, part: Part) -> bool:
+def has_reads(text: str, part: HostFile) -> bool:
     """Whether our hook of files that are read stands in `text`. Raises BadSettings."""
     return part.kind == HOOKS and any(path[1] in ON_DEMAND for path in _our_hooks(settings_json.read(text)))
 
 
-def _held_ours(path: JsonPath, part: Part, host: Host) -> bool:
+def _held_ours(path: JsonPath, part: HostFile, host: Host) -> bool:
     """Whether an empty container is one that an installation fills: above a server, or of one of our events."""
     above = part.key if part.kind == HOOKS else part.key[:-1]
     if tuple(path) == above[: len(path)]:
@@ -92,7 +92,7 @@ def _held_ours(path: JsonPath, part: Part, host: Host) -> bool:
     return part.kind == HOOKS and len(path) == len(above) + 1 and path[-1] in EVENTS[host.name]
 
 
-def has_ours(text: str, part: Part) -> bool:
+def has_ours(text: str, part: HostFile) -> bool:
     """Whether our server, one of our hooks or our block stands in `text`. Raises BadSettings."""
     if part.kind == INSTRUCTIONS:
         return managed_block.has(text)
@@ -101,7 +101,7 @@ def has_ours(text: str, part: Part) -> bool:
     return is_ours(server_entry(text, part))
 
 
-def is_bare(text: str, part: Part) -> bool:
+def is_bare(text: str, part: HostFile) -> bool:
     """Whether nothing is left in `text` but our version number and empty containers: no value and no comment."""
     if part.kind == INSTRUCTIONS:
         return not text.strip("\ufeff \t\r\n")
@@ -110,7 +110,7 @@ def is_bare(text: str, part: Part) -> bool:
     return not commented and all(isinstance(value, dict | list) and not value for value in left)
 
 
-def server_entry(text: str, part: Part) -> Any:
+def server_entry(text: str, part: HostFile) -> Any:
     """The server of our name in `text`, or None. Raises BadSettings."""
     value: Any = _value(text, part)
     for step in part.key:
@@ -137,7 +137,7 @@ def is_ours(entry: object) -> bool:
     return posixpath.basename(words[0]) == NAME and words[1] == "mcp" and words[2:3] in ([], ["--data"])
 
 
-def is_foreign(text: str, part: Part, program: str) -> bool:
+def is_foreign(text: str, part: HostFile, program: str) -> bool:
     """Whether the server of our name in `text` is another program than `program`, or no program at all."""
     try:
         entry = server_entry(text, part)
@@ -150,12 +150,12 @@ def is_foreign(text: str, part: Part, program: str) -> bool:
     return not is_ours(entry) or words[0] not in (NAME, program)
 
 
-def _value(text: str, part: Part) -> dict[str, Any]:
+def _value(text: str, part: HostFile) -> dict[str, Any]:
     value: dict[str, Any] = settings_json.read(text) if part.format == JSON else settings_toml.read(text)
     return value
 
 
-def _without_server(text: str, part: Part) -> str:
+def _without_server(text: str, part: HostFile) -> str:
     return settings_json.take(text, part.key) if part.format == JSON else settings_toml.take(text, part.key)
 
 

@@ -25,18 +25,18 @@ class BadSettings(Exception):
 
 
 @dataclass(slots=True)
-class Node:
+class JsonNode:
     """A value with the place of its text. A container has its children and the keys of an object."""
 
     value: Any
     start: int
     end: int = 0
-    children: list[Node] = field(default_factory=list)
+    children: list[JsonNode] = field(default_factory=list)
     # Of each child: the begin of its key in an object, else of itself, and the place of the comma behind it or -1.
     begins: list[int] = field(default_factory=list)
     commas: list[int] = field(default_factory=list)
 
-    def child(self, key: str | int) -> Node | None:
+    def child(self, key: str | int) -> JsonNode | None:
         """The member or item, None for a missing one. Raises BadSettings where the key stands twice."""
         if isinstance(key, int):
             return self.children[key] if isinstance(self.value, list) and key < len(self.children) else None
@@ -118,7 +118,7 @@ def _cut(text: str, cuts: Sequence[tuple[int, int]]) -> str:
     return text
 
 
-def _inserted(text: str, node: Node, key: str | None, value: Any) -> str:
+def _inserted(text: str, node: JsonNode, key: str | None, value: Any) -> str:
     closer = node.end - 1
     inner = text[node.start + 1 : closer]
     at = len(text[:closer].rstrip(" \t\r\n"))
@@ -170,10 +170,10 @@ def _checked(text: str, expected: Any) -> str:
     return text
 
 
-def _tree(text: str) -> Node:
+def _tree(text: str) -> JsonNode:
     at = _blank(text, 0)
     if at == len(text):
-        return Node({}, at, at)
+        return JsonNode({}, at, at)
     try:
         node = _value(text, at)
     except RecursionError:
@@ -186,7 +186,7 @@ def _tree(text: str) -> Node:
     return node
 
 
-def _value(text: str, at: int) -> Node:
+def _value(text: str, at: int) -> JsonNode:
     opener = text[at : at + 1]
     if opener == "{":
         return _container(text, at, "}")
@@ -196,13 +196,13 @@ def _value(text: str, at: int) -> Node:
     if match is None:
         raise _fault(text, at)
     try:
-        return Node(json.loads(match[0]), at, match.end())
+        return JsonNode(json.loads(match[0]), at, match.end())
     except ValueError:
         raise _fault(text, at) from None
 
 
-def _container(text: str, at: int, closer: str) -> Node:
-    node = Node({} if closer == "}" else [], at)
+def _container(text: str, at: int, closer: str) -> JsonNode:
+    node = JsonNode({} if closer == "}" else [], at)
     at = _blank(text, at + 1)
     while text[at : at + 1] != closer:
         if node.children and node.commas[-1] < 0:

@@ -35,7 +35,7 @@ _QUESTION: Final = re.compile(r"[^.!?\n]{8,280}\?(?=\s|$)")
 def standing_of(transcript: StrPath, bytes_written: int | None, folder: str) -> dict[str, Any]:
     """The fields of a checkpoint by the last TAIL_BYTES of the first `bytes_written` bytes (all without). `folder` is
     the session's. Raises OSError."""
-    standing = _Standing(folder)
+    standing = _TailState(folder)
     for entry in _entries(_tail(transcript, bytes_written)):
         standing.take(entry)
     return standing.fields()
@@ -43,7 +43,7 @@ def standing_of(transcript: StrPath, bytes_written: int | None, folder: str) -> 
 
 def last_words(transcript: StrPath) -> tuple[str, str]:
     """The last text of the agent, and all texts of the person, in the last TAIL_BYTES. Raises OSError."""
-    standing = _Standing("")
+    standing = _TailState("")
     for entry in _entries(_tail(transcript, None)):
         standing.take(entry)
     return standing.said, "\n".join(standing.asked)
@@ -54,7 +54,7 @@ def own_words(text: str) -> str:
     return _REMINDER.sub("", _OWN_BLOCK.sub("", text)).strip()
 
 
-class _Standing:
+class _TailState:
     """The standing by the entries so far."""
 
     def __init__(self, folder: str) -> None:

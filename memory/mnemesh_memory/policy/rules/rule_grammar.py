@@ -12,7 +12,7 @@ from typing import Final
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.kinds import TIERS
-from mnemesh_memory.values.rules import OPERATORS, Comparison
+from mnemesh_memory.values.rules import OPERATORS, RuleComparison
 
 TEXT_BYTES_MAX: Final = 512
 COMPARISONS_MAX: Final = 4
@@ -53,10 +53,10 @@ class _Reader:
         return (_ESCAPE.sub(r"\1", quoted[1:-1]), True, start) if quoted else (sign or word, False, start)
 
 
-def conditions(field: str, text: str) -> tuple[Comparison, ...]:
+def conditions(field: str, text: str) -> tuple[RuleComparison, ...]:
     """The comparisons of a condition, such as `kind = run and tag != keep`. Raises InvalidArgument with the place."""
     field_checks.line(field, text, TEXT_BYTES_MAX)
-    reader, comparisons = _Reader(field, text), list[Comparison]()
+    reader, comparisons = _Reader(field, text), list[RuleComparison]()
     while True:
         comparisons.append(_comparison(reader, field))
         if reader.ended:
@@ -68,7 +68,7 @@ def conditions(field: str, text: str) -> tuple[Comparison, ...]:
             raise reader.fault('`and` or the end (a value with blanks stands in "...")', start)
 
 
-def _comparison(reader: _Reader, field: str) -> Comparison:
+def _comparison(reader: _Reader, field: str) -> RuleComparison:
     name, quoted, start = reader.take(f"one of {', '.join(OPERATORS)}")
     if quoted or name not in OPERATORS:
         raise reader.fault(f"one of {', '.join(OPERATORS)}", start)
@@ -80,7 +80,7 @@ def _comparison(reader: _Reader, field: str) -> Comparison:
     if not quoted and value in ("=", "!=", "<", "<=", ">", ">="):
         raise reader.fault(f"a value of {name}", start)
     try:
-        return Comparison(name, op, _value(field, name, value))
+        return RuleComparison(name, op, _value(field, name, value))
     except InvalidArgument as error:
         raise reader.fault(f"{error.fields['limit']}", start) from None
 

@@ -27,7 +27,7 @@ from mnemesh_memory.validation.filters import passes, rule_holds, ruled, states_
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
 from mnemesh_memory.values.model import Memory, MemoryFilter, Query
-from mnemesh_memory.values.rules import IS, RULE_CONDITION, RULE_TAG, TEXTS, Comparison, Rule
+from mnemesh_memory.values.rules import IS, RULE_CONDITION, RULE_TAG, TEXTS, Rule, RuleComparison
 
 FIELDS: Final = ("kind", "tag", "path")
 HIDE: Final = "hide"
@@ -53,7 +53,7 @@ def _rule(part: str) -> Rule:
         value = field_checks.kind("recall_rules", value)
     elif field == "tag":
         (value,) = field_checks.tags("recall_rules", [value])
-    compared = (Comparison(field, IS, value),)
+    compared = (RuleComparison(field, IS, value),)
     if effect == HIDE and field != "path":
         return Rule(compared, None, text=f"{field}={value} {HIDE}")
     if (weight := weight_of(effect)) is None:

@@ -37,7 +37,7 @@ HEADINGS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class WorkState:
     """Where work stands. Lists are lines, texts may be empty."""
 
     task: str = ""
@@ -50,7 +50,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checkpoint(Standing):
+class Checkpoint(WorkState):
     """A standing with the memory that holds it. `number` counts the versions of the memory."""
 
     id: str
@@ -61,7 +61,7 @@ class Checkpoint(Standing):
     number: int
 
 
-def checked(given: Standing, *, mask: bool) -> Standing:
+def checked(given: WorkState, *, mask: bool) -> WorkState:
     """A clean copy of `given`, its credentials masked if asked. Raises InvalidArgument, also for an empty one."""
     if mask:
         given = _masked(given)
@@ -75,18 +75,18 @@ def checked(given: Standing, *, mask: bool) -> Standing:
     custom = field_checks.kept_text("custom", given.custom, limits.CONTENT_BYTES_MAX, empty=True).strip()
     if not task and not custom and not any(lists.values()):
         raise InvalidArgument("task", "nothing", "a task, or one of the other fields", missing=True)
-    return Standing(task=task, custom=custom, **lists)
+    return WorkState(task=task, custom=custom, **lists)
 
 
-def _masked(given: Standing) -> Standing:
+def _masked(given: WorkState) -> WorkState:
     lists = {name: tuple(masked(item)[0] for item in getattr(given, name)) for name in HEADINGS}
-    return Standing(task=masked(given.task)[0], custom=masked(given.custom)[0], **lists)
+    return WorkState(task=masked(given.task)[0], custom=masked(given.custom)[0], **lists)
 
 
-def merged(before: Standing, after: Standing) -> Standing:
+def merged(before: WorkState, after: WorkState) -> WorkState:
     """`before` with `after` added: newer items come last, and the oldest give way. Texts that are not given stay."""
     lists = {name: _last(getattr(before, name), getattr(after, name), limits.CHECKPOINT_ITEMS_MAX) for name in HEADINGS}
-    return Standing(task=after.task or before.task, custom=after.custom or before.custom, **lists)
+    return WorkState(task=after.task or before.task, custom=after.custom or before.custom, **lists)
 
 
 def _last(before: Iterable[str], after: Iterable[str], most: int) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ def _last(before: Iterable[str], after: Iterable[str], most: int) -> tuple[str, 
     return (*(item for item in before if item not in newer), *newer)[-most:]
 
 
-def text_of(standing: Standing) -> str:
+def text_of(standing: WorkState) -> str:
     """The text of a checkpoint, within CONTENT_BYTES_MAX for every standing that `fitting` gives."""
     parts = [TASK + standing.task] if standing.task else []
     for name, heading in HEADINGS.items():
@@ -105,13 +105,13 @@ def text_of(standing: Standing) -> str:
     return "\n\n".join(parts)
 
 
-def fitting(standing: Standing) -> Standing:
+def fitting(standing: WorkState) -> WorkState:
     """`standing` as a memory may hold it. The oldest items of its longest list give way. Raises InvalidArgument when
     its other texts alone are too long."""
     return _cut(standing, limits.CONTENT_BYTES_MAX, lambda text: len(text.encode()))
 
 
-def shortened(standing: Standing, tokens: int) -> Standing:
+def shortened(standing: WorkState, tokens: int) -> WorkState:
     """`standing` in at most so many tokens. `custom` is cut to half of them, then the oldest items give way."""
     most = max(TEXT_CHARS_MIN, 2 * tokens)
     custom = standing.custom if len(standing.custom) <= most else snippet(standing.custom, "", most)
@@ -119,7 +119,7 @@ def shortened(standing: Standing, tokens: int) -> Standing:
     return _cut(replace(standing, custom=custom, task=task), tokens, estimate_tokens)
 
 
-def _cut(standing: Standing, most: int, size: Callable[[str], int]) -> Standing:
+def _cut(standing: WorkState, most: int, size: Callable[[str], int]) -> WorkState:
     while size(text_of(standing)) > most:
         longest = max(HEADINGS, key=lambda name: sum(len(item) for item in getattr(standing, name)))
         items = getattr(standing, longest)
@@ -131,7 +131,7 @@ def _cut(standing: Standing, most: int, size: Callable[[str], int]) -> Standing:
     return standing
 
 
-def read(text: str) -> Standing:
+def read(text: str) -> WorkState:
     """The standing that `text_of` gave the text of."""
     rest, task, custom = text, "", ""
     lists: dict[str, tuple[str, ...]] = {}
@@ -151,14 +151,14 @@ def read(text: str) -> Standing:
         else:
             free.append(part)
         rest = following
-    return Standing(task=" ".join(filter(None, (task, *free))), custom=custom, **lists)
+    return WorkState(task=" ".join(filter(None, (task, *free))), custom=custom, **lists)
 
 
 def checkpoint_of(memory: Memory) -> Checkpoint:
     """The checkpoint that a memory is."""
     standing = read(memory.content)
     return Checkpoint(
-        **{field.name: getattr(standing, field.name) for field in fields(Standing)},
+        **{field.name: getattr(standing, field.name) for field in fields(WorkState)},
         id=memory.id,
         session=memory.source.session,
         space=memory.space,
@@ -168,7 +168,7 @@ def checkpoint_of(memory: Memory) -> Checkpoint:
     )
 
 
-def title(standing: Standing) -> str:
+def title(standing: WorkState) -> str:
     """The title of the memory."""
     first = standing.task or next((item for name in HEADINGS for item in getattr(standing, name)), standing.custom)
     return title_of(f"Checkpoint: {first}")

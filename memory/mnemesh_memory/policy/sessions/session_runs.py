@@ -18,7 +18,7 @@ from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.model import Draft, Memory
-from mnemesh_memory.values.rules import IS, Comparison, Rule
+from mnemesh_memory.values.rules import IS, Rule, RuleComparison
 
 TAG: Final = "session-run"
 KIND: Final = "run"
@@ -30,7 +30,7 @@ COUNT_MAX: Final = 2**53
 COST_MAX: Final = 1e9
 # A record tells of work, and holds the words of every question asked there. So it would stand before their answers.
 APART: Final = Rule(
-    (Comparison("kind", IS, KIND), Comparison("tag", IS, TAG)), None, text=f"kind={KIND} tag={TAG} hide"
+    (RuleComparison("kind", IS, KIND), RuleComparison("tag", IS, TAG)), None, text=f"kind={KIND} tag={TAG} hide"
 )
 
 

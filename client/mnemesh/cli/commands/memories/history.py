@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from mnemesh.cli.given import given, new_text
-from mnemesh.cli.options import Id, Number, Page, Space, Text, Texts, Wait, each, option
+from mnemesh.cli.options import Id, Number, PageOptions, Space, Text, Texts, Wait, each, option
 from mnemesh.cli.people import conflicts as people_conflicts
 from mnemesh.cli.people import history as people_history
 from mnemesh.cli.people import memories as people
@@ -42,7 +42,7 @@ def rollback(
     shell.ask(lambda client: client.rollback(id, to, expected_heads=heads, wait=wait), people.written, space)
 
 
-def conflicts(shell: Shell, page: Page) -> None:
+def conflicts(shell: Shell, page: PageOptions) -> None:
     """Show memories that two writers changed at the same time, with all their versions, and pairs of memories that
     contradict each other while both stand."""
     shell.ask(lambda client: client.conflicts(**page.fields()), people_conflicts.conflicts)

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from mnemesh.api.values.reads import Found
-from mnemesh.cli.filters import Filters
+from mnemesh.cli.filters import MemoryFilters
 from mnemesh.cli.given import given
 from mnemesh.cli.options import Id, Number, Spaces, Text, Texts, argument, asks, option
 from mnemesh.cli.people import memories as people
@@ -40,7 +40,7 @@ def get(
 @asks("ListRequest")
 def list_memories(
     shell: Shell,
-    filters: Filters,
+    filters: MemoryFilters,
     limit: Number = None,
     state: Text = None,
     order: Text = None,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mnemesh.cli.filters import Filters
+from mnemesh.cli.filters import MemoryFilters
 from mnemesh.cli.given import given, given_in, numbers
 from mnemesh.cli.shell import Shell
 
@@ -47,7 +47,7 @@ class Wanted:
 
 def recall(
     shell: Shell,
-    filters: Filters,
+    filters: MemoryFilters,
     wanted: Wanted,
     query: Annotated[Texts, argument("RecallRequest.query", "QUERY", DASHES)] = None,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from mnemesh.api import values
 from mnemesh.cli.given import given
-from mnemesh.cli.options import Id, Page, Space, Text, argument, asks, option
+from mnemesh.cli.options import Id, PageOptions, Space, Text, argument, asks, option
 from mnemesh.cli.people.memories import BOLD, DIM, clip, end_of_page, paint
 from mnemesh.cli.shell import Shell, one_line
 from mnemesh.short_id import short_id
@@ -31,7 +31,7 @@ def add(
 
 
 @asks("GetRulesRequest")
-def list_rules(shell: Shell, page: Page) -> None:
+def list_rules(shell: Shell, page: PageOptions) -> None:
     """List rules, newest first; those of the node's settings come first."""
     shell.ask(lambda client: client.get_rules(**page.fields()), _listed)
 

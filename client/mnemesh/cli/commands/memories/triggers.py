@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from mnemesh.api import values
 from mnemesh.cli.given import given
-from mnemesh.cli.options import Id, NewText, Page, Space, Text, asks, option
+from mnemesh.cli.options import Id, NewText, PageOptions, Space, Text, asks, option
 from mnemesh.cli.people.memories import BOLD, clip, end_of_page, paint
 from mnemesh.cli.shell import Shell, one_line
 from mnemesh.short_id import short_id
@@ -31,7 +31,7 @@ def add(
     shell.ask(lambda client: client.create_trigger(on, pattern, content, repeating=repeating, **fields), _added)
 
 
-def list_triggers(shell: Shell, page: Page) -> None:
+def list_triggers(shell: Shell, page: PageOptions) -> None:
     """List triggers, newest first, also those that have fired."""
     shell.ask(lambda client: client.list_triggers(**page.fields()), _listed)
 

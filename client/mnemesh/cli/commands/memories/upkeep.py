@@ -9,7 +9,7 @@ import typer
 
 from mnemesh.api import values
 from mnemesh.cli.given import given
-from mnemesh.cli.options import Number, Page, Space, Text, Texts, Wait, argument, option
+from mnemesh.cli.options import Number, PageOptions, Space, Text, Texts, Wait, argument, option
 from mnemesh.cli.people import hygiene as people_hygiene
 from mnemesh.cli.people import memories as people
 from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, paint
@@ -31,7 +31,7 @@ def anchor(
     shell.ask(lambda client: client.anchor(id, reason or "", release=release, wait=wait), people.written, space)
 
 
-def validate(shell: Shell, page: Page, id: Annotated[Text, argument("ValidateRequest.id", "ID")] = None) -> None:
+def validate(shell: Shell, page: PageOptions, id: Annotated[Text, argument("ValidateRequest.id", "ID")] = None) -> None:
     """Compare the files that memories name with what they were at the time of writing."""
     shell.ask(lambda client: client.validate(id or "", **page.fields()), _validated)
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from mnemesh.api import values
-from mnemesh.cli.filters import Filters
+from mnemesh.cli.filters import MemoryFilters
 from mnemesh.cli.given import given, new_text
 from mnemesh.cli.options import (
     Changed,
     Described,
     Id,
     NewText,
-    Origin,
+    OriginOptions,
     Space,
     Text,
     TextFile,
@@ -48,13 +48,13 @@ Type = Annotated[str, argument("LinkRequest.type", "TYPE")]
 USEFUL: Final = {"useful": True, "not": False}
 
 
-def remember(shell: Shell, described: Described, origin: Origin, new: NewText, space: Space = None) -> None:
+def remember(shell: Shell, described: Described, origin: OriginOptions, new: NewText, space: Space = None) -> None:
     """Store a memory. An exact duplicate in the same space is not stored again."""
     fields, lines = described.fields() | origin.fields(), people.remembered
     shell.ask(lambda client: client.remember(new.read(), **given(space=space), **fields), lines)
 
 
-def check(shell: Shell, described: Described, origin: Origin, new: NewText, space: Space = None) -> None:
+def check(shell: Shell, described: Described, origin: OriginOptions, new: NewText, space: Space = None) -> None:
     """Say the effect and reason of remember with the same arguments. Writes nothing."""
     fields, lines = described.fields() | origin.fields(), people.checked
     shell.ask(lambda client: client.check(new.read(), **given(space=space), **fields), lines)
@@ -78,7 +78,7 @@ def update(
 def supersede(
     shell: Shell,
     described: Described,
-    origin: Origin,
+    origin: OriginOptions,
     id: Id,
     new: NewText,
     space: Space = None,
@@ -128,7 +128,7 @@ def rate(
 
 def bulk_forget(
     shell: Shell,
-    filters: Filters,
+    filters: MemoryFilters,
     purge: bool = False,
     apply: Annotated[bool, typer.Option("--apply", help="Do it; without, only tell what would go.")] = False,
     everything: Annotated[bool, typer.Option("--all", help=EVERYTHING_HELP)] = False,

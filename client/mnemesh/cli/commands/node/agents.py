@@ -20,7 +20,7 @@ Name = Annotated[str, argument("AddAgentRequest.name", "NAME")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quota:
+class QuotaOptions:
     """The access of an agent."""
 
     max_memories: Annotated[Number, option("AddAgentRequest.max_memories", "--max-memories", metavar="N")] = None
@@ -41,7 +41,7 @@ def add(
     toolsets: Annotated[Texts, option("AddAgentRequest.toolsets", "--toolsets", metavar="NAMES", more=COMMAS)] = None,
     expires: Text = None,
     *,
-    quota: Quota,
+    quota: QuotaOptions,
 ) -> None:
     """Issue a token to an agent. The token is shown only once."""
     wanted = {"spaces": several(spaces), "toolsets": several(toolsets), "expires": expires} | given_in(quota)
@@ -53,7 +53,7 @@ def list_agents(shell: Shell) -> None:
     shell.ask(lambda client: client.list_agents(), _listed)
 
 
-def quota(shell: Shell, name: Name, quota: Quota) -> None:
+def quota(shell: Shell, name: Name, quota: QuotaOptions) -> None:
     """Change an agent's quota, from the next call on. Options left out change nothing."""
     shell.ask(lambda client: client.set_agent_quota(name, **given_in(quota)), lambda changed: [_line(changed.agent)])
 

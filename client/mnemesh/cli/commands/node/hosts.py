@@ -19,7 +19,7 @@ from mnemesh.hooks.events import EVENTS, READ
 from mnemesh.hooks.injection import fault_here
 from mnemesh.hooks.installation import installer
 from mnemesh.hooks.installation.host_table import HOOKS, HOSTS, INSTRUCTIONS, NAME, Host
-from mnemesh.hooks.installation.installer import Change, Surroundings
+from mnemesh.hooks.installation.installer import FileChange, HostEnvironment
 from mnemesh.hooks.installation.registration import events_of, has_reads
 from mnemesh.hooks.installation.settings_file import RefusedFile
 from mnemesh.transport.connection import local_data_dir
@@ -59,9 +59,9 @@ class Scope:
             raise InvalidArgument("project", str(self.project), "a directory")
         return Path(os.path.abspath(self.project))
 
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> HostEnvironment:
         """Where the hosts' files are."""
-        return Surroundings(Path.home(), os.environ, local_data_dir(self.data))
+        return HostEnvironment(Path.home(), os.environ, local_data_dir(self.data))
 
 
 def install(
@@ -97,11 +97,11 @@ def uninstall(scope: Scope, host: Hosts = None) -> None:
 def _installed(
     hosts: Sequence[Host],
     project: Path | None,
-    around: Surroundings,
+    around: HostEnvironment,
     scope: Scope,
     instructions: bool,
     reads: bool | None,
-) -> list[Change]:
+) -> list[FileChange]:
     return installer.install(
         hosts, project, installer.program(), around, dry=scope.dry_run, instructions=instructions, reads=reads
     )
@@ -114,7 +114,7 @@ def _named(names: Sequence[str] | None) -> list[Host]:
     return [HOSTS[name] for name in dict.fromkeys(names or ())]
 
 
-def _found(around: Surroundings, project: Path | None, scope: Scope, yes: bool) -> list[Host]:
+def _found(around: HostEnvironment, project: Path | None, scope: Scope, yes: bool) -> list[Host]:
     """The hosts of this machine, after a question."""
     hosts = [host for host in HOSTS.values() if around.is_there(host) and (project is None or host.server.project)]
     if not hosts:
@@ -128,14 +128,14 @@ def _found(around: Surroundings, project: Path | None, scope: Scope, yes: bool) 
     return hosts
 
 
-def _refusable(carry_out: Callable[[], list[Change]]) -> list[Change]:
+def _refusable(carry_out: Callable[[], list[FileChange]]) -> list[FileChange]:
     try:
         return carry_out()
     except RefusedFile as error:
         raise FailedPrecondition(f"nothing was changed: {error}") from error
 
 
-def _tell(changes: Sequence[Change], scope: Scope) -> None:
+def _tell(changes: Sequence[FileChange], scope: Scope) -> None:
     if scope.json:
         print_json({"dry_run": scope.dry_run, "files": [_row(change) for change in changes]})
         return
@@ -152,19 +152,19 @@ def _tell(changes: Sequence[Change], scope: Scope) -> None:
         print("nothing of Mnemesh was found")
 
 
-def _events(change: Change) -> list[str]:
+def _events(change: FileChange) -> list[str]:
     part = HOSTS[change.host].hooks
     assert part is not None
     text = (change.after or change.file.data or b"").decode("utf-8", "replace")
     return events_of(change.host, reads=has_reads(text, part))
 
 
-def _row(change: Change) -> dict[str, str]:
+def _row(change: FileChange) -> dict[str, str]:
     row = {"host": change.host, "part": change.kind, "action": change.action, "path": str(change.file.path)}
     return row | ({"reason": change.reason} if change.reason else {})
 
 
-def _difference(change: Change) -> Iterator[str]:
+def _difference(change: FileChange) -> Iterator[str]:
     before, after = ((data or b"").decode("utf-8", "replace").splitlines() for data in (change.file.data, change.after))
     return difflib.unified_diff(before, after, str(change.file.path), str(change.file.path), lineterm="")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
+class QuarantineFilters:
     """Which entries."""
 
     space: Annotated[str, option("ListQuarantineRequest.space", "--space", "-s", metavar="SPACE")] = ""
@@ -48,7 +48,7 @@ ALL_HELP: Final = "With --retry or --discard: all that the filters name."
 
 def quarantine(
     shell: Shell,
-    filters: Filters,
+    filters: QuarantineFilters,
     listing: Listing,
     ids: Annotated[Texts, typer.Argument(metavar="[ID]...", help=IDS_HELP)] = None,
     retry: Annotated[bool, option("PeerService.RetryQuarantine", "--retry")] = False,
@@ -71,7 +71,7 @@ def quarantine(
 
 def pending(
     shell: Shell,
-    filters: Filters,
+    filters: QuarantineFilters,
     listing: Listing,
     ids: Annotated[Texts, typer.Argument(metavar="[ID]...", help="Ids of entries, with --discard.")] = None,
     discard: Annotated[bool, option("PeerService.DiscardPending", "--discard")] = False,

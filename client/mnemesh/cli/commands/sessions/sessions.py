@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 from mnemesh.api import values
 from mnemesh.cli.given import given
-from mnemesh.cli.options import Id, Number, Page, Space, Text, Texts, argument, option
+from mnemesh.cli.options import Id, Number, PageOptions, Space, Text, Texts, argument, option
 from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, paint
 from mnemesh.cli.people.standing import replaced
 from mnemesh.cli.shell import Shell, one_line
@@ -69,7 +69,7 @@ def resume(
     shell.answer(reply, lambda: _resumed(reply, latest))
 
 
-def runs(shell: Shell, page: Page, session: str = "") -> None:
+def runs(shell: Shell, page: PageOptions, session: str = "") -> None:
     """List sessions, the latest first: prompts, tokens and how each ended."""
     shell.ask(lambda client: client.runs(session, **page.fields()), lambda listed: _runs(listed, whole=bool(session)))
 
@@ -99,7 +99,7 @@ def record_run(
     shell.ask(lambda client: client.record_run(session, mask=mask, **fields), lambda done: _run(done.run, whole=True))
 
 
-def requirements(shell: Shell, page: Page, status: str = "") -> None:
+def requirements(shell: Shell, page: PageOptions, status: str = "") -> None:
     """List requirements, open ones unless another status is asked for."""
     shell.ask(lambda client: client.requirements(status, **page.fields()), _requirements)
 

@@ -11,7 +11,7 @@ import typer
 from mnemesh.api import values
 from mnemesh.api.json_form import rfc3339
 from mnemesh.cli.given import given, text_of
-from mnemesh.cli.options import DASHES, Number, Page, Text, Texts, Yes, argument, asks, option
+from mnemesh.cli.options import DASHES, Number, PageOptions, Text, Texts, Yes, argument, asks, option
 from mnemesh.cli.people.memories import BOLD, DIM, GREEN, YELLOW, clip, end_of_page, paint
 from mnemesh.cli.shell import Shell, count_of, json_lines, one_line, printable
 
@@ -72,7 +72,7 @@ def read(
 @asks("ListTranscriptsRequest")
 def list_sessions(
     shell: Shell,
-    page: Page,
+    page: PageOptions,
     by: Annotated[str, option("ListTranscriptsRequest.agent", "--by", metavar="NAME")] = "",
     since: Text = None,
     before: Text = None,
