@@ -8,7 +8,7 @@ from dataclasses import replace
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.rows.row_source import RowSource, Tie, present
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy import standing
+from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.validity import replaced
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values.errors import MnemeshError
@@ -57,7 +57,7 @@ async def granted(
     tied = [memory for memory in shown if memory.tied]
     if not tied:
         return shown
-    marked = standing.told(tied, await beside(caller, rows or RowSource(parts, grants.readable(caller)), tied, ties))
+    marked = precedence.told(tied, await beside(caller, rows or RowSource(parts, grants.readable(caller)), tied, ties))
     by_id = {memory.id: memory for memory in marked}
     return [by_id.get(memory.id, memory) for memory in shown]
 

@@ -35,7 +35,7 @@ from mnemesh import Client
 from mnemesh.api.batch import BATCH_ITEMS_MAX
 from mnemesh.api.calls.writes import Item
 from mnemesh_actors.embedding.embedder import EmbeddingPool
-from mnemesh_actors.generations.space_factory import spawn_embedders
+from mnemesh_actors.generations.generation_factory import spawn_embedders
 from mnemesh_actors.models import ModelConfig
 from mnemesh_actors.remember.deadlines import EMBEDDED_BYTES
 from mnemesh_actors.runtime.base import Place

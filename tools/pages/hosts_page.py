@@ -8,7 +8,7 @@ from typing import Final
 
 from tools.pages.markdown_table import table_text
 
-from mnemesh.hooks import context, events, gating, injection
+from mnemesh.hooks import context, events, injection, prompt_gate
 from mnemesh.hooks.installation.host_table import HOSTS, NAME, HostFile
 from mnemesh.hooks.installation.registration import installed
 from mnemesh.hooks.kept import captures, citations, notes, text_marks, transcript_tail
@@ -174,7 +174,7 @@ def hosts_page() -> str:
         tail=transcript_tail.TAIL_BYTES // 1024, every=captures.CHECKPOINT_EVERY, notes_max=notes.NOTES_MAX,
         cited=citations.CITED_MAX, run=text_marks.RUN_WORDS, marks_min=citations.MARKS_MIN,
         marks_enough=citations.MARKS_ENOUGH, shortest=text_marks.RUN_WORDS + citations.MARKS_MIN - 1,
-        pause=gating.PAUSE, streak=gating.EMPTY_STREAK, few=gating.EMPTY_EVERY,
+        pause=prompt_gate.PAUSE, streak=prompt_gate.EMPTY_STREAK, few=prompt_gate.EMPTY_EVERY,
     )  # fmt: skip
 
 

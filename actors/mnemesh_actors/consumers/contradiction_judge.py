@@ -30,7 +30,7 @@ from mnemesh_actors.ledger.commands import Tie
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage, LogEntry
 from mnemesh_actors.ports import IndexPort
 from mnemesh_actors.runtime.base import Handle
-from mnemesh_memory.policy import standing
+from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.policy.judge.slots import subject_terms
 from mnemesh_memory.policy.rules import triggers
@@ -235,9 +235,9 @@ class ContradictionJudge:
         return neighbours
 
     async def _judge(self, memory: Memory, others: Sequence[Memory], cosines: Mapping[str, float]) -> None:
-        beside = standing.settled(others, cosines)
+        beside = precedence.settled(others, cosines)
         open_ = [other for other in others if other.id not in beside and _may_contradict(memory, other)]
-        older = [other for other in open_ if standing.contradiction(memory, other)[0] is memory]
+        older = [other for other in open_ if precedence.contradiction(memory, other)[0] is memory]
         newer = [other for other in open_ if other not in older]
         for later, before in ((memory, older), *((other, [memory]) for other in newer)):
             if not before or later.forced:
@@ -254,7 +254,7 @@ class ContradictionJudge:
                 await self._link(later, next(other for other in before if other.id == id_))
 
     async def _link(self, later: Memory, older: Memory) -> None:
-        holder, link = standing.contradiction(later, older)
+        holder, link = precedence.contradiction(later, older)
         if sum(own.type == CONTRADICTS for own in holder.links) >= CONTRADICTIONS_MAX:
             return
         command = Tie(
@@ -306,10 +306,10 @@ def _is_judged(memory: Memory) -> bool:
 
 def _may_contradict(one: Memory, other: Memory) -> bool:
     """Whether two memories of one space may say other things of the same time."""
-    older, newer = sorted((one, other), key=standing.age)
+    older, newer = sorted((one, other), key=precedence.age)
     return (
         _is_judged(other)
         and one.space == other.space
-        and not standing.linked(one, other)
+        and not precedence.linked(one, other)
         and (older.valid_to is None or older.valid_to > happened_at(newer))
     )

@@ -22,7 +22,7 @@ from mnemesh_actors.consumers.judge_parts import AGENT, OPERATION_BYTES, JudgePa
 from mnemesh_actors.embedding.readings import judged_at_rest
 from mnemesh_actors.ledger.commands import Absorb, Committed, Judge
 from mnemesh_memory.access.grants import principal_of
-from mnemesh_memory.policy import standing
+from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.neighbourhood import candidates, says_no_more
 from mnemesh_memory.values.errors import Aborted, FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLACE, OPEN_TYPES
@@ -106,7 +106,7 @@ class PostponedVerdicts:
         beside = tuple(
             replace(item, later=item.later or known[item.id].updated_at > postponed.at)
             for item in candidates(caller, said[memory.id], near, known, postponed.at)
-            if not standing.linked(said[memory.id], said[item.id])
+            if not precedence.linked(said[memory.id], said[item.id])
         )
         if not beside:
             return None

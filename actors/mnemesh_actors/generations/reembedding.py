@@ -21,8 +21,8 @@ import structlog
 
 from mnemesh_actors.embedding.embedder import EmbeddingPool
 from mnemesh_actors.generations.active_index import IndexGeneration, Serving, model_status
+from mnemesh_actors.generations.generation_factory import Workshop
 from mnemesh_actors.generations.generation_file import Generation, GenerationFile, Generations, ModelChoice
-from mnemesh_actors.generations.space_factory import Workshop
 from mnemesh_actors.ledger.store.vectors import FIRST, Key
 from mnemesh_actors.models.embedding_model import PRECISIONS, ModelInfo
 from mnemesh_actors.notices import EMBEDDED_WITH

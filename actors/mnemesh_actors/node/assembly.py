@@ -19,9 +19,9 @@ from mnemesh_actors.consumers.judge_parts import JudgeParts
 from mnemesh_actors.embedding.embedder import EmbeddingPool
 from mnemesh_actors.files.project_files import ProjectFiles
 from mnemesh_actors.generations.active_index import Serving
+from mnemesh_actors.generations.generation_factory import Workshop, spawn_embedders
 from mnemesh_actors.generations.generation_file import Generation, GenerationFile, Generations, ModelChoice, choice_of
 from mnemesh_actors.generations.reembedding import Reembedding
-from mnemesh_actors.generations.space_factory import Workshop, spawn_embedders
 from mnemesh_actors.index.shard_config import ServerConfig
 from mnemesh_actors.knowledge.graph_operations import Graphing
 from mnemesh_actors.knowledge.graph_store import GraphStore

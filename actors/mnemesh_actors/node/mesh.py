@@ -26,7 +26,7 @@ from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.notices import Notices
 from mnemesh_actors.recall.hygiene_report import Hygiene, Validating
 from mnemesh_actors.recall.navigation import Navigating
-from mnemesh_actors.recall.novelty_filling import NoveltyFilling
+from mnemesh_actors.recall.novelty_sampler import NoveltyFilling
 from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.recall.related import related
 from mnemesh_actors.recall.space_maps import SpaceMaps

@@ -19,7 +19,7 @@ from mnemesh_actors.remember.link_operations import LinkOperations
 from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_actors.rows.display import displayed
-from mnemesh_memory.policy import standing as precedence
+from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.sessions import checkpoints, requirements, session_context, session_runs
 from mnemesh_memory.policy.sessions.checkpoints import Checkpoint, WorkState
 from mnemesh_memory.policy.sessions.requirements import Requirement

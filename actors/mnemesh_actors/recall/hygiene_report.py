@@ -21,7 +21,7 @@ from mnemesh_actors.node_ports import NodePorts
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import file_references, hygiene
 from mnemesh_memory.policy.hygiene import Duplicates, Finding, Pair, Report, Tidy, tidy
-from mnemesh_memory.policy.standing import undecided
+from mnemesh_memory.policy.precedence import undecided
 from mnemesh_memory.ranking.answers import left_out
 from mnemesh_memory.text.text import duplicate_key, title_of
 from mnemesh_memory.validation import field_checks, request_checks

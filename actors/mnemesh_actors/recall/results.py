@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_memory.policy.dynamics.heat import heat_used
+from mnemesh_memory.policy.precedence import newer_first
 from mnemesh_memory.policy.rules.stored_rules import weighed
 from mnemesh_memory.policy.sessions import preferences
-from mnemesh_memory.policy.standing import newer_first
 from mnemesh_memory.ranking.answers import Hit, Recalled
 from mnemesh_memory.ranking.candidates import Candidate
 from mnemesh_memory.ranking.coverage import share, terms

@@ -19,7 +19,7 @@ from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
 from mnemesh_actors.recall.search_calls import IndexCalls, behind, question_vector
 from mnemesh_actors.recall.signal_fetches import FETCHES
 from mnemesh_actors.rows.row_source import rows_of, scored
-from mnemesh_memory.policy import standing
+from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS, heat_of
 from mnemesh_memory.policy.rules.stored_rules import weighed
 from mnemesh_memory.ranking.answers import Recalled
@@ -227,17 +227,17 @@ class Retrieval:
         tied = [item.memory for item in ordered if item.memory.tied]
         if len(tied) < 2:
             return ordered
-        first = results.answering(ordered, standing.contested(tied))
+        first = results.answering(ordered, precedence.contested(tied))
         if self._query.asked_at is not None and not self._query.include_superseded:
-            first |= standing.held_before(tied)
+            first |= precedence.held_before(tied)
         return results.newest_first(ordered, first) if first else ordered
 
     def _likely_first(self, ordered: list[results.FoundMemory]) -> list[results.FoundMemory]:
         """Of two memories of which one may replace the other the newer one comes first, when it answers nearly as
         well."""
         tied = [item.memory for item in ordered if item.memory.tied]
-        likely = standing.contested(tied, MAY_REPLACE) if self._query.sort == "relevance" and len(tied) > 1 else {}
-        return results.likely_first(ordered, likely, standing.contested(tied)) if likely else ordered
+        likely = precedence.contested(tied, MAY_REPLACE) if self._query.sort == "relevance" and len(tied) > 1 else {}
+        return results.likely_first(ordered, likely, precedence.contested(tied)) if likely else ordered
 
     async def _matching(self) -> tuple[list[str], list[str]] | None:
         """The memories that pass, when only the ledger can judge; None when the index can, or each row is judged."""

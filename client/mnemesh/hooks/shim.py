@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from mnemesh.hooks.events import Reply
-    from mnemesh.hooks.gating import GateFile
+    from mnemesh.hooks.prompt_gate import GateFile
     from mnemesh.transport.space import ProjectFile
 
     Headers = tuple[tuple[str, str], ...]
@@ -208,7 +208,7 @@ def _context(
     data_dir = default_data_path(environ)
     shown = ShownMemories(data_dir, host, session)
     if meaning == events.PROMPT and mode == injection.GATED:
-        from mnemesh.hooks.gating import GateFile  # for those who want it
+        from mnemesh.hooks.prompt_gate import GateFile  # for those who want it
 
         gates = GateFile(data_dir, host, session)
         text, ids = _gated(node, headers, given["prompt"], session, shown, gates)

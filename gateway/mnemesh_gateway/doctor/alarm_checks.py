@@ -10,8 +10,8 @@ from pathlib import Path
 from mnemesh_actors.ledger.integrity import alarms
 from mnemesh_actors.ledger.integrity.incarnation import known_as, mark_of
 from mnemesh_actors.ledger.store.schema import read_only, version_of
+from mnemesh_gateway.doctor.examination import Examination
 from mnemesh_gateway.doctor.installation import DoctorFinding
-from mnemesh_gateway.doctor.place import Examination
 
 
 def unacknowledged(place: Examination) -> Iterator[DoctorFinding]:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from mnemesh_gateway.doctor.examination import Examination
 from mnemesh_gateway.doctor.installation import DoctorFinding
-from mnemesh_gateway.doctor.place import Examination
 from mnemesh_gateway.doctor.process_checks import ask
 from mnemesh_memory.policy.rules import stored_rules
 from mnemesh_memory.policy.rules.stored_rules import TAG as RULE

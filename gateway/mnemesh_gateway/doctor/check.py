@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from mnemesh_gateway.doctor import alarm_checks, directory_checks, process_checks, qdrant
+from mnemesh_gateway.doctor.examination import Examination
 from mnemesh_gateway.doctor.installation import DoctorFinding
-from mnemesh_gateway.doctor.place import Examination
 
 CHECKS: tuple[Callable[[Examination], Iterator[DoctorFinding]], ...] = (
     directory_checks.data_directory,

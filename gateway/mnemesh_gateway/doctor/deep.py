@@ -12,8 +12,8 @@ from typing import Final
 
 from mnemesh_actors.ledger.integrity.scrub import ViewComparison
 from mnemesh_actors.ledger.store.schema import MIGRATIONS, read_only, version_of
+from mnemesh_gateway.doctor.examination import Examination
 from mnemesh_gateway.doctor.installation import DoctorFinding
-from mnemesh_gateway.doctor.place import Examination
 from mnemesh_memory.values.errors import count_of
 
 SHOWN_MAX: Final = 8

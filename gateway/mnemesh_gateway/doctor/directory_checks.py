@@ -20,8 +20,8 @@ from mnemesh_actors.storage.data_directory import FORMAT, KEY_FILE, MANIFEST, ch
 from mnemesh_actors.storage.file_format import Migrations, format_of
 from mnemesh_actors.storage.index_state import read_meta
 from mnemesh_actors.transcripts.transcript_file import MIGRATIONS as TRANSCRIPT_MIGRATIONS
+from mnemesh_gateway.doctor.examination import Examination
 from mnemesh_gateway.doctor.installation import DoctorFinding
-from mnemesh_gateway.doctor.place import Examination
 from mnemesh_gateway.doors.mcp.tools.toolsets import select
 from mnemesh_gateway.peers.peer_book import PEERS_FILE, PeerBook
 from mnemesh_gateway.security.access import ACCESS_FILE, Access

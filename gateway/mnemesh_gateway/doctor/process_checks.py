@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from mnemesh_gateway.doctor.examination import Examination
 from mnemesh_gateway.doctor.installation import DoctorFinding
-from mnemesh_gateway.doctor.place import Examination
 from mnemesh_memory.values.errors import count_of
 from mnemesh_proto.loopback import is_loopback
 from mnemesh_proto.rendezvous import AUTHORIZATION, LOCK_FILE, NODE_FILE, TOKEN_FILE, is_stopped, read_token

@@ -8,8 +8,8 @@ import ssl
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from mnemesh_gateway.doctor.examination import Examination
 from mnemesh_gateway.doctor.installation import DoctorFinding
-from mnemesh_gateway.doctor.place import Examination
 
 TIMEOUT_S = 3.0
 VERSION_MIN = (1, 19)

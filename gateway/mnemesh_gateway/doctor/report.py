@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from mnemesh_gateway.doctor.examination import Examination
 from mnemesh_gateway.doctor.installation import DoctorFinding, built, installation
-from mnemesh_gateway.doctor.place import Examination
 from mnemesh_gateway.node.settings import MANIFEST, Loaded, Settings, flag_of, load, table
 from mnemesh_gateway.node.settings import as_text as as_value
 from mnemesh_gateway.node.usage import Parser

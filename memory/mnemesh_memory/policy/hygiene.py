@@ -18,8 +18,8 @@ from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS, HalfLives, heat
 from mnemesh_memory.policy.dynamics.valence import valence
 from mnemesh_memory.policy.judge.guard import Candidate, judge
 from mnemesh_memory.policy.judge.sameness import says_the_same
+from mnemesh_memory.policy.precedence import age, pairs, undecided
 from mnemesh_memory.policy.rules import triggers
-from mnemesh_memory.policy.standing import age, pairs, undecided
 from mnemesh_memory.ranking.scores import liking
 from mnemesh_memory.text.text import snippet, title_of
 from mnemesh_memory.values.heat_channels import Heat

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mnemesh_memory.access.grants import OWNER, principal_of
-from mnemesh_memory.policy import standing
+from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.policy.purposes import purpose_of
 from mnemesh_memory.policy.rules import stored_rules, triggers
@@ -23,8 +23,8 @@ def candidates(
     memory of a decided pair."""
     begins = now if text.valid_from is None else text.valid_from
     beside = {link.id for link in text.links}
-    decided = frozenset[str]().union(*standing.pairs(known.values(), BOTH_HOLD))
-    beside |= standing.settled((known[id_] for id_ in near if id_ in known), near)
+    decided = frozenset[str]().union(*precedence.pairs(known.values(), BOTH_HOLD))
+    beside |= precedence.settled((known[id_] for id_ in near if id_ in known), near)
     return [
         guard.Candidate(
             id=memory.id,

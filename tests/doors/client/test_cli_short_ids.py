@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mnemesh.api import values, wire
 from mnemesh.cli.people.memories import remembered
-from mnemesh.cli.people.standing import standing
+from mnemesh.cli.people.memory_marks import standing
 from mnemesh.short_id import CHARS, TIMED_CHARS, WHOLE_CHARS, short_id, shortened, with_short_ids
 from mnemesh_memory.values.ids import derived_id, fresh_id
 from mnemesh_proto.v1 import memory_pb2

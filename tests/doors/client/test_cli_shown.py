@@ -31,9 +31,9 @@ from mnemesh.cli.people import hygiene as people_sleep
 from mnemesh.cli.people import knowledge as people_maps
 from mnemesh.cli.people import links as people_links
 from mnemesh.cli.people import memories as people
+from mnemesh.cli.people import memory_marks
 from mnemesh.cli.people import node as people_identity
 from mnemesh.cli.people import node as people_node
-from mnemesh.cli.people import standing as people_standing
 from mnemesh.cli.shell import Shell, count_of
 from mnemesh.errors import FailedPrecondition, MnemeshError, from_node
 from mnemesh.short_id import short_id
@@ -455,7 +455,7 @@ def test_a_memory_says_what_it_replaced_and_which_newer_one_contradicts_it() -> 
     message.replaces.add(id="old").since.FromJsonString("2026-11-20T10:00:00Z")
     memory: values.Memory = wire.to_value(message, values.Memory)
     marks = ["replaces old since 2026-11-20T10:00:00Z", "older than newer, may not hold"]
-    assert list(people_standing.standing(memory)) == marks
+    assert list(memory_marks.standing(memory)) == marks
     whole = "\n".join(people.found(values.Found(memory=memory, memories=(memory,), missing=())))
     for shown in (whole, people._line(memory)):
         assert all(mark in shown for mark in marks)

@@ -33,8 +33,8 @@ from mnemesh_gateway import doctor
 from mnemesh_gateway.doctor import directory_checks as doctor_directory
 from mnemesh_gateway.doctor import process_checks
 from mnemesh_gateway.doctor.check import examine
+from mnemesh_gateway.doctor.examination import Examination
 from mnemesh_gateway.doctor.installation import DoctorFinding
-from mnemesh_gateway.doctor.place import Examination
 from mnemesh_gateway.node.settings import Settings
 from mnemesh_gateway.peers.peer_book import PeerBook
 from mnemesh_gateway.security.access import ACCESS_FILE, MIGRATIONS, Access
@@ -232,7 +232,7 @@ def test_a_directory_that_cannot_be_written(place: Examination) -> None:
     program = (
         "import os, sys, pathlib\n"
         "from mnemesh_gateway.doctor import directory_checks as checks\n"
-        "from mnemesh_gateway.doctor.place import Examination\n"
+        "from mnemesh_gateway.doctor.examination import Examination\n"
         "from mnemesh_gateway.node.settings import Settings\n"
         "place = Examination(data_dir=pathlib.Path(sys.argv[1]), settings=Settings(), now_ms=0)\n"
         "os.getuid() or os.setuid(65534)\n"

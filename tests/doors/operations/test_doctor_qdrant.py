@@ -12,8 +12,8 @@ from qdrant_double import Fault, QdrantDouble, qdrant_double
 
 from mnemesh_gateway.doctor import qdrant as module
 from mnemesh_gateway.doctor.check import CHECKS
+from mnemesh_gateway.doctor.examination import Examination
 from mnemesh_gateway.doctor.installation import DoctorFinding
-from mnemesh_gateway.doctor.place import Examination
 from mnemesh_gateway.doctor.report import as_json, as_text
 from mnemesh_gateway.node.settings import Settings, load
 

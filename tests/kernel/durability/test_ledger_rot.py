@@ -18,7 +18,7 @@ from mnemesh_actors.ledger.store import rows
 from mnemesh_actors.ledger.store.schema import read_only
 from mnemesh_actors.replication.scrubber import Scrubber
 from mnemesh_gateway.doctor.deep import view
-from mnemesh_gateway.doctor.place import Examination
+from mnemesh_gateway.doctor.examination import Examination
 from mnemesh_gateway.node.settings import Settings
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, Unavailable
 from mnemesh_memory.values.model import ListQuery, Memory

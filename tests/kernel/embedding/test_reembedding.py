@@ -27,9 +27,9 @@ from structlog.testing import capture_logs
 from mnemesh_actors.consumers.consumer_table import NEXT_INDEX
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.embedding import embedder
-from mnemesh_actors.generations import reembedding, space_factory
+from mnemesh_actors.generations import generation_factory, reembedding
+from mnemesh_actors.generations.generation_factory import Workshop
 from mnemesh_actors.generations.generation_file import FILE, Generation, GenerationFile, Generations, ModelChoice
-from mnemesh_actors.generations.space_factory import Workshop
 from mnemesh_actors.index.shard import RetrievalShard, ShardStatus
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.models.embedding_model import ModelInfo, generation_of
@@ -90,10 +90,10 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Models:
         def embed_questions(self, questions: list[str]) -> NDArray[np.float32]:
             return np.stack([vector_of(self._name, question) for question in questions])
 
-    monkeypatch.setattr(space_factory, "EMBEDDER", replace(space_factory.EMBEDDER, make=Worker))
+    monkeypatch.setattr(generation_factory, "EMBEDDER", replace(generation_factory.EMBEDDER, make=Worker))
     monkeypatch.setattr(reembedding, "PAUSE_S", 0.001)
     monkeypatch.setattr(embedder, "YIELDED_S", 0.001)
-    monkeypatch.setattr(space_factory, "NEXT_INDEX", replace(NEXT_INDEX, page_entries=4))
+    monkeypatch.setattr(generation_factory, "NEXT_INDEX", replace(NEXT_INDEX, page_entries=4))
     return shared
 
 

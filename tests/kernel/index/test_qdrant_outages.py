@@ -18,7 +18,7 @@ from second_model import cut_model
 from mnemesh_actors.consumers import feed_loop, index_presence
 from mnemesh_actors.consumers import follower as follower_module
 from mnemesh_actors.consumers.consumer_table import NEXT_INDEX
-from mnemesh_actors.generations import reembedding, space_factory
+from mnemesh_actors.generations import generation_factory, reembedding
 from mnemesh_actors.index.engines import server as server_module
 from mnemesh_actors.index.shard_config import ServerConfig
 from mnemesh_actors.node.mesh import Mesh
@@ -225,7 +225,7 @@ WIDTH = 128
 @pytest.fixture(autouse=True)
 def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reembedding, "PAUSE_S", 0.01)
-    monkeypatch.setattr(space_factory, "NEXT_INDEX", replace(NEXT_INDEX, page_entries=8))
+    monkeypatch.setattr(generation_factory, "NEXT_INDEX", replace(NEXT_INDEX, page_entries=8))
 
 
 @pytest.fixture

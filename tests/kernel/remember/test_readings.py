@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from mnemesh_actors.embedding import readings
 from mnemesh_actors.embedding.embedder import PAIRS_A_CALL_MAX, Embedder, EmbeddingPool
-from mnemesh_actors.generations import space_factory
+from mnemesh_actors.generations import generation_factory
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.models.embedding_model import PAIRS_OFF, PAIRS_READY, ModelInfo
 from mnemesh_actors.node.mesh import Mesh
@@ -190,7 +190,7 @@ class Recording(EmbeddingWorker):
 @pytest.fixture
 async def own_mesh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Mesh]:
     Recording.asked, Recording.fault, Recording.answer = [], None, REPLACES
-    monkeypatch.setattr(space_factory, "EMBEDDER", replace(space_factory.EMBEDDER, make=Recording))
+    monkeypatch.setattr(generation_factory, "EMBEDDER", replace(generation_factory.EMBEDDER, make=Recording))
     patient = MeshConfig(recall_timeout_s=PATIENCE_S, write_timeout_s=10 * PATIENCE_S)
     async with running(tmp_path, model=ModelConfig(download=False), mesh=patient) as own_mesh:
         yield own_mesh

@@ -22,7 +22,7 @@ from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.document import Edit, MemoryDocument
 from mnemesh_crdt.document.equivocation import NAME_HEX
 from mnemesh_crdt.document.shape import FORGET, DocumentState, rank
-from mnemesh_memory.policy import standing
+from mnemesh_memory.policy import precedence
 from mnemesh_memory.text.text import duplicate_key
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
@@ -152,7 +152,7 @@ class Histories(LedgerSide):
         )
 
     def _contradiction(self, pair: link_table.OpenPair) -> Contradiction:
-        older, newer = sorted((self._journal.memory(id_) for id_ in pair[1:]), key=standing.age)
+        older, newer = sorted((self._journal.memory(id_) for id_ in pair[1:]), key=precedence.age)
         says = {}
         for memory in (older, newer):
             state, origins = self.past(memory.id)

@@ -16,7 +16,7 @@ from mnemesh_crdt.document.document import Edit
 from mnemesh_crdt.document.revisions import shown, supersede
 from mnemesh_memory.access.grants import OWNER, principal_of
 from mnemesh_memory.policy.judge.guard import Verdict
-from mnemesh_memory.policy.standing import undecided
+from mnemesh_memory.policy.precedence import undecided
 from mnemesh_memory.values.errors import FailedPrecondition
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLACE, OPEN_TYPES, SUPERSEDES
 from mnemesh_memory.values.model import Link, Memory

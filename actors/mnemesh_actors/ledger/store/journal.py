@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from mnemesh_actors.ledger import crowding
+from mnemesh_actors.ledger import crowded_document
 from mnemesh_actors.ledger.commands import Command, Committed, KeptVectors
 from mnemesh_actors.ledger.store import file_table, link_table, reads, rows, schema
 from mnemesh_actors.ledger.store.entry_rows import values_of
@@ -73,8 +73,8 @@ class Journal:
         change = document.write(edit, actor)
         if change is None:
             raise Unavailable("an edit that differs gave no change; this is a fault of ours", part="ledger")
-        if crowding.is_crowded(document):
-            document, change = crowding.written(document, self.log(document.id), edit, actor, change)
+        if crowded_document.is_crowded(document):
+            document, change = crowded_document.written(document, self.log(document.id), edit, actor, change)
         entry = self._signed(Key(document.space, document.id), CHANGE, change.hash, change.raw, command)
         seq = self._append(entry, actor)
         memory = viewed(self._db, shown(self._db, document.state()))

@@ -19,7 +19,7 @@ from mnemesh.api.values.embedding import ModelStatus
 from mnemesh.cli.people import advice as people_advice
 from mnemesh.cli.people import conflict_commands, explanations
 from mnemesh.cli.people import links as people_links
-from mnemesh.cli.people.standing import SUSPICIOUS, replaced, standing
+from mnemesh.cli.people.memory_marks import SUSPICIOUS, replaced, standing
 from mnemesh.cli.shell import NODE_OPTIONS, count_of, one_line, printable
 from mnemesh.short_id import CHARS, short_id, with_short_ids
 

@@ -14,7 +14,7 @@ from recall_scene import READER, Here
 
 from mnemesh_actors.recall.results import FoundMemory, answering, likely_first, newest_first
 from mnemesh_actors.remember.history_operations import MARKS_PAGE
-from mnemesh_memory.policy import standing
+from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.sessions.session_context import ContextQuery
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
@@ -117,7 +117,7 @@ async def test_a_context_puts_a_contradicting_and_a_likely_newer_memory_before_a
     links = {type_: (Link(type_, older.id),) for type_ in (CONTRADICTS, MAY_REPLACE)}
     sure = await here.remember("Quay seven is taken", force=True, tier="pinned", links=links[CONTRADICTS])
     likely = await here.remember("Quay seven is let", force=True, tier="pinned", links=links[MAY_REPLACE])
-    newer = standing.unsettled([older, sure, likely])
+    newer = precedence.unsettled([older, sure, likely])
     assert [one.id for one in newer[older.id]] == [sure.id, likely.id]
     context = await here.mesh.context(READER, ContextQuery(spaces=(here.space,)))
     (pinned,) = [group for group in context.groups if group.name == "pinned"]
@@ -333,17 +333,17 @@ async def test_the_older_of_a_pair_is_the_same_in_whatever_order_memories_come(
 ) -> None:
     shuffled = list(memories)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    newer = standing.contested(memories)
-    assert newer == standing.contested(shuffled)
+    newer = precedence.contested(memories)
+    assert newer == precedence.contested(shuffled)
     for id_, found in newer.items():
         assert all(id_ not in [one.id for one in newer.get(later.id, ())] for later in found)
 
 
 @given(MEMORIES)
 async def test_each_newer_memory_comes_before_the_ones_that_it_contradicts(memories: list[Memory]) -> None:
-    newer = standing.contested(memories)
+    newer = precedence.contested(memories)
     ids = [memory.id for memory in memories]
-    shown = standing.newer_first(ids, ids, newer)
+    shown = precedence.newer_first(ids, ids, newer)
     assert sorted(shown) == sorted(ids)
     for id_, found in newer.items():
         assert all(shown.index(later.id) < shown.index(id_) for later in found)
@@ -354,4 +354,4 @@ async def test_two_nodes_write_the_same_link(memories: list[Memory]) -> None:
     for one in memories:
         for other in memories:
             if one.id != other.id:
-                assert standing.contradiction(one, other) == standing.contradiction(other, one)
+                assert precedence.contradiction(one, other) == precedence.contradiction(other, one)

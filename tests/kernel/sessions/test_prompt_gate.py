@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh.hooks.gating import Gate, GateFile, words_of
+from mnemesh.hooks.prompt_gate import Gate, GateFile, words_of
 
 KILN = "please repair the kiln schedule of pier seven"
 AGAIN = "repair the kiln schedule until pier seven works"
