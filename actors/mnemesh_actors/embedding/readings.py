@@ -24,7 +24,7 @@ log = structlog.get_logger("mnemesh.guard")
 
 
 @dataclass(frozen=True, slots=True)
-class FreshText:
+class NewText:
     """A new text with its candidates, and the evidence of their words."""
 
     text: str
@@ -35,7 +35,7 @@ class FreshText:
 
 
 async def read(
-    embedder: Embedder, texts: Sequence[FreshText], within_s: float, *, at_rest: bool = False
+    embedder: Embedder, texts: Sequence[NewText], within_s: float, *, at_rest: bool = False
 ) -> list[tuple[guard.Candidate, ...]]:
     """The candidates of each text, those that are worth it with a reading. `at_rest` leaves the loop and the model to
     others."""
@@ -64,7 +64,7 @@ async def read(
     ]
 
 
-def _wanted(texts: Sequence[FreshText], *, widely: bool = False) -> list[tuple[int, guard.Candidate]]:
+def _wanted(texts: Sequence[NewText], *, widely: bool = False) -> list[tuple[int, guard.Candidate]]:
     return [
         (at, candidate)
         for at, item in enumerate(texts)
@@ -73,7 +73,7 @@ def _wanted(texts: Sequence[FreshText], *, widely: bool = False) -> list[tuple[i
 
 
 def is_left_unread(
-    embedder: Embedder, text: FreshText, beside: Sequence[guard.Candidate], verdict: guard.Verdict
+    embedder: Embedder, text: NewText, beside: Sequence[guard.Candidate], verdict: guard.Verdict
 ) -> bool:
     """Whether the verdict on a new text misses a reading that the model would do at rest."""
     ready = embedder.pairs == PAIRS_READY
@@ -84,7 +84,7 @@ async def judged_at_rest(
     embedder: Embedder, memory: Memory, candidates: tuple[guard.Candidate, ...], session: str = ""
 ) -> guard.Verdict:
     """The verdict on a stored memory, for which nobody waits. The event loop and the model are left to others."""
-    unread = FreshText(memory.content, memory.kind, session, candidates, {})
+    unread = NewText(memory.content, memory.kind, session, candidates, {})
     (beside,) = await read(embedder, [unread], limits.WRITE_TIMEOUT_S, at_rest=True)
     verdict = await asyncio.to_thread(guard.judge, memory.content, memory.kind, beside, session, unread.seen)
     return replace(verdict, apart=guard.read_apart(memory.content, beside, unread.seen))

@@ -1,7 +1,7 @@
-"""The vector space in use, and beside it the next one in the making.
+"""The generation in use, and beside it the next one in the making.
 
 A model and the index of its vectors change together, in one step, or a question would meet vectors of another model. A
-caller that embeds and then asks holds on to one space throughout. The shard refuses a vector of another space.
+caller that embeds and then asks holds on to one generation throughout. The shard refuses a vector of another one.
 """
 
 from __future__ import annotations
@@ -55,24 +55,24 @@ class IndexGeneration:
             await self._left.wait()
 
 
-def model_status(generation: Generation, space: IndexGeneration | None) -> ModelStatus:
-    """The model of a generation, whose `space` may not be open yet."""
-    prefixes = space.embedder.prefixes if space else NO_PREFIXES
+def model_status(generation: Generation, index_generation: IndexGeneration | None) -> ModelStatus:
+    """The model of a generation, whose index may not be open yet."""
+    prefixes = index_generation.embedder.prefixes if index_generation else NO_PREFIXES
     return ModelStatus(
         generation=generation.fingerprint,
         name=generation.name,
         dimensions=generation.dimensions,
-        source=space.source if space else "",
+        source=index_generation.source if index_generation else "",
         query_prefix=prefixes.query,
         passage_prefix=prefixes.passage,
         precision=generation.precision,
-        pairs=space.embedder.pairs_fault or space.embedder.pairs if space else "",
-        questions=space.embedder.questions if space else "",
+        pairs=index_generation.embedder.pairs_fault or index_generation.embedder.pairs if index_generation else "",
+        questions=index_generation.embedder.questions if index_generation else "",
     )
 
 
 class Serving:
-    """The space for searching and embedding now. Tells both spaces how far the ledger is."""
+    """The generation for searching and embedding now. Tells both generations how far the ledger is."""
 
     def __init__(self, current: IndexGeneration) -> None:
         self.current = current
@@ -80,7 +80,7 @@ class Serving:
         self.unreached: Callable[[], str] = lambda: ""  # why an index on disk may still hold what was erased
 
     def switch(self) -> IndexGeneration:
-        """The next space answers from now on; the one that did."""
+        """The next generation answers from now on; the one that did."""
         assert self.next is not None
         left, self.current, self.next = self.current, self.next, None
         self.current.embedder.yields_to = None
@@ -88,14 +88,14 @@ class Serving:
 
     @property
     def goal(self) -> int:
-        """The sequence number that the next space must reach before it may answer: the known end of the ledger."""
+        """The sequence number that the next generation must reach before it may answer: the known end of the ledger."""
         return max(follower.head for follower in self._followers())
 
     def _followers(self) -> tuple[IndexFollower, ...]:
-        return tuple(space.follower for space in (self.current, self.next) if space is not None)
+        return tuple(generation.follower for generation in (self.current, self.next) if generation is not None)
 
     def committed(self, commands: Sequence[Command], results: Sequence[Committed | Exception]) -> None:
-        """A commit was answered. New vectors go to the matching vector space. The other space reads the feed."""
+        """A commit was answered. New vectors go to the matching generation. The other one reads the feed."""
         seq = max((result.seq for result in results if isinstance(result, Committed)), default=0)
         follower, made = self.current.follower, self.current.embedder.generation
         follower.publish(seq, page_of(commands, results, follower.head, made))
@@ -124,6 +124,6 @@ class Serving:
 
     def forget(self) -> None:
         """Drop all texts from the caches of the models: a memory was erased."""
-        for space in (self.current, self.next):
-            if space is not None:
-                space.embedder.forget()
+        for generation in (self.current, self.next):
+            if generation is not None:
+                generation.embedder.forget()

@@ -1,4 +1,4 @@
-"""Making vector spaces and removing them: the actors of model and index, and the place where the index lies."""
+"""Makes the index of a generation and removes it: the actors of model and index, and the place of the index."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Workshop:
         for worker in embedders.workers:
             await self.runtime.drop(worker)
 
-    async def space(
+    async def index_generation(
         self,
         generation: Generation,
         model: ModelInfo,
@@ -58,7 +58,7 @@ class Workshop:
         beside: IndexGeneration | None = None,
         shard: Handle[IndexPort] | None = None,
     ) -> IndexGeneration:
-        """The space of that model; `shard` is its index when already open. `beside` is the one that answers
+        """The generation of that model; `shard` is its index when already open. `beside` is the one that answers
         meanwhile."""
         shard = shard or await self.shard(generation)
         yields_to, news, row = None, None, INDEX
@@ -95,13 +95,13 @@ class Workshop:
             backend=self._config(generation, "").shown,
         )
 
-    async def end(self, space: IndexGeneration) -> None:
-        """Remove the index of a space that nothing uses any more, and end its actors."""
+    async def end(self, generation: IndexGeneration) -> None:
+        """Remove the index of a generation that nothing uses any more, and end its actors."""
         try:
-            await space.shard.remove()
+            await generation.shard.remove()
         finally:
-            await self.runtime.drop(space.shard)
-            await self.dismiss(space.embedder.workers)
+            await self.runtime.drop(generation.shard)
+            await self.dismiss(generation.embedder.workers)
 
     async def remove(self, generation: Generation) -> None:
         """Remove the index of a generation that has no actors."""

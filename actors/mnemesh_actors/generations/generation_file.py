@@ -1,7 +1,7 @@
 """The model of a node's memories, and its successor: the states and the file for both.
 
 A generation is a vector space: a model of certain weights, pooling, precision and width. `embedding.json` in the data
-directory names the space that answers (`active`), the space in the making (`next`), and spaces with an index to remove
+directory names the one that answers (`active`), the one in the making (`next`), and those with an index to remove
 (`leaving`). Each step is one replacement of that file, so a crash leaves the state before or after the step. The file
 decides, not the settings: they name the model that a new node begins with.
 """
@@ -67,7 +67,7 @@ class Generation:
 
     @classmethod
     def of(cls, model: ModelInfo, choice: ModelChoice, slot: str) -> Generation:
-        """The space of a loaded model."""
+        """The generation of a loaded model."""
         return cls(
             fingerprint=model.generation,
             name=model.name,
@@ -106,12 +106,12 @@ class Generations:
         return replace(self, next=next)
 
     def switched(self) -> Generations:
-        """The next space answers from now on; the former one leaves."""
+        """The next generation answers from now on; the former one leaves."""
         assert self.next is not None
         return Generations(self.next, None, (*self.leaving, self.active))
 
     def cancelled(self) -> Generations:
-        """The next space leaves."""
+        """The next generation leaves."""
         assert self.next is not None
         return Generations(self.active, None, (*self.leaving, self.next))
 
@@ -119,7 +119,7 @@ class Generations:
         """Nothing is left of the index of `gone`."""
         return replace(self, leaving=tuple(generation for generation in self.leaving if generation.slot != gone.slot))
 
-    def found(self, active: Generation) -> Generations:
+    def with_active(self, active: Generation) -> Generations:
         """The model that a node finds by itself has changed: its index is made anew in the same place."""
         if self.next is not None and self.next.fingerprint == active.fingerprint:
             return replace(self.cancelled(), active=active)

@@ -105,27 +105,27 @@ class Reembedding:
             if self.state.next is not None:
                 await cancelled(self._making)
             if (given_up := self.state.next) is not None:  # it may have changed over meanwhile
-                space, self.serving.next = self.serving.next, None
+                generation, self.serving.next = self.serving.next, None
                 self._keep(self.state.cancelled())
                 self._fault = ""
-                if space is not None:
+                if generation is not None:
                     async with self._cleaning:
-                        await self._end(space)
+                        await self._end(generation)
                 log.info("reembed_cancelled", name=given_up.name)
                 self._spawn(self._clean(), "reembed-clean")
             return self.status()
 
     def status(self) -> ReembedStatus:
         """How far it is."""
-        making, space = self.state.next, self.serving.next
+        making, generation = self.state.next, self.serving.next
         if making is None:
             return ReembedStatus()
-        fault = self._fault or (space.follower.fault if space is not None else "")
-        follower = self.serving.current.follower if space is None else space.follower
+        fault = self._fault or (generation.follower.fault if generation is not None else "")
+        follower = self.serving.current.follower if generation is None else generation.follower
         return ReembedStatus(
-            state="stalled" if fault else "loading" if space is None else "embedding",
-            model=model_status(making, space),
-            done=0 if space is None else space.follower.applied,
+            state="stalled" if fault else "loading" if generation is None else "embedding",
+            model=model_status(making, generation),
+            done=0 if generation is None else generation.follower.applied,
             total=follower.head,
             fault=fault,
         )
@@ -140,14 +140,14 @@ class Reembedding:
     async def close(self) -> None:
         """Stop where it is; the next start goes on from there."""
         await cancelled(self._making, *self._tasks)
-        for space in (self.serving.next, self._left):
-            if space is not None:
-                await space.follower.close()
+        for generation in (self.serving.next, self._left):
+            if generation is not None:
+                await generation.follower.close()
 
     # ---- making -----------------------------------------------------------------------------------------------
 
     async def _make(self, generation: Generation, embedders: EmbeddingPool | None) -> None:
-        """Make the space of that generation and change over to it. `embedders` have loaded its model."""
+        """Make the index of that generation and change over to it. `embedders` have loaded its model."""
         self._fault = ""
         try:
             if self.serving.next is None:
@@ -166,10 +166,10 @@ class Reembedding:
         self._spawn(self._leave(left), "reembed-leave")
 
     async def _opened(self, generation: Generation, embedders: EmbeddingPool | None) -> IndexGeneration:
-        """The space, following the ledger. Raises the errors of its model and its index; no actor is left then."""
+        """The generation, following the ledger. Raises the errors of its model and its index; no actor is left then."""
         if embedders is None:
             embedders = await self.workshop.embedders(generation.choice, generation.suffix)
-        space: IndexGeneration | None = None
+        index_generation: IndexGeneration | None = None
         try:
             model = await _load(embedders, generation.choice)
             if model.generation != generation.fingerprint:
@@ -179,46 +179,46 @@ class Reembedding:
                     field="model",
                     value=generation.choice.shown,
                 )
-            space = await self.workshop.space(generation, model, embedders, self.serving.current)
-            await space.follower.start(self.serving.current.follower.head, patient=True)
+            index_generation = await self.workshop.index_generation(generation, model, embedders, self.serving.current)
+            await index_generation.follower.start(self.serving.current.follower.head, patient=True)
         except BaseException:  # boundary: let go, then raised again
-            if space is not None:
-                await space.follower.close()
-                await self.workshop.runtime.drop(space.shard)
+            if index_generation is not None:
+                await index_generation.follower.close()
+                await self.workshop.runtime.drop(index_generation.shard)
             await self.workshop.dismiss(embedders)
             raise
-        return space
+        return index_generation
 
-    async def _catch_up(self, space: IndexGeneration) -> None:
-        """Return once the next space holds as much as the present one, and the file says so. Nothing else runs from
-        then until the caller has changed over."""
-        while space.follower.applied < self.serving.goal:
-            await _reached(space, self.serving.goal)
+    async def _catch_up(self, generation: IndexGeneration) -> None:
+        """Return once the next generation holds as much as the present one, and the file says so. Nothing else runs
+        from then until the caller has changed over."""
+        while generation.follower.applied < self.serving.goal:
+            await _reached(generation, self.serving.goal)
         self._keep(self.state.switched())
 
     # ---- removing ---------------------------------------------------------------------------------------------
 
-    async def _leave(self, space: IndexGeneration) -> None:
-        """Let operations with the old space end, then remove it."""
-        self._left = space
+    async def _leave(self, generation: IndexGeneration) -> None:
+        """Let operations with the old generation end, then remove it."""
+        self._left = generation
         async with self._cleaning:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LEAVE_S):
-                    await space.unused()
+                    await generation.unused()
             with suppress(MnemeshError):
-                await space.follower.wait_for(space.follower.head)
-            await self._end(space)
+                await generation.follower.wait_for(generation.follower.head)
+            await self._end(generation)
         self._left = None
         await self._clean()
 
-    async def _end(self, space: IndexGeneration) -> None:
-        await space.follower.close()
+    async def _end(self, index_generation: IndexGeneration) -> None:
+        await index_generation.follower.close()
         try:
-            await self.workshop.end(space)
+            await self.workshop.end(index_generation)
         except MnemeshError as error:  # `_clean` tries again
             log.warning("index_not_removed", reason=error.message)
         else:
-            self._keep(self.state.removed(space.generation))
+            self._keep(self.state.removed(index_generation.generation))
 
     async def _clean(self) -> None:
         """Remove the rest of generations no longer in use: their indexes, then their vectors."""
@@ -273,10 +273,10 @@ async def _load(embedders: EmbeddingPool, choice: ModelChoice) -> ModelInfo:
     return model
 
 
-async def _reached(space: IndexGeneration, seq: int) -> None:
+async def _reached(generation: IndexGeneration, seq: int) -> None:
     """Return once the index has taken in the log up to `seq`, or after a while."""
     try:
-        await space.follower.wait_for(seq)
+        await generation.follower.wait_for(seq)
     except MnemeshError:  # it takes long, or it can't be now
         await asyncio.sleep(PAUSE_S)
 

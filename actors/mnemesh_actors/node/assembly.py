@@ -110,7 +110,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     _say_unheard(config.model, state, notices)
     for fault in embedders.faults:
         notices(f"does not embed, the others do: {fault}")
-    serving = Serving(await workshop.space(state.active, model, embedders, shard=shard))
+    serving = Serving(await workshop.index_generation(state.active, model, embedders, shard=shard))
     await _opened(serving.current.follower, status.seq, patient=workshop.server is not None)
     parts = NodePorts(
         ledger=ledger,
@@ -240,7 +240,7 @@ async def _loaded(
             value=model.generation,
             limit=known.active.fingerprint,
         )
-    state = known.found(active) if known else Generations(active)
+    state = known.with_active(active) if known else Generations(active)
     if state != known:
         file.write(state)
     return model, state

@@ -26,7 +26,7 @@ from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.notices import Notices
 from mnemesh_actors.recall.hygiene_report import Hygiene, Validating
 from mnemesh_actors.recall.navigation import Navigating
-from mnemesh_actors.recall.novelty_sampler import NoveltyFilling
+from mnemesh_actors.recall.novelty_sampler import NoveltySampler
 from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.recall.related import related
 from mnemesh_actors.recall.space_maps import SpaceMaps
@@ -103,7 +103,7 @@ class Mesh:
         self._writing = writing = Writing(parts)
         self._linking = linking = LinkOperations(parts, writing)
         self._recalling = Recalling(parts, linking.attached)
-        self._filling = NoveltyFilling(parts)
+        self._filling = NoveltySampler(parts)
         self._histories = histories = HistoryOperations(parts, writing)
         self._triggering = triggering = Triggering(parts, writing)
         watching, hygiene = Watching(parts, node_id, seal), Hygiene(parts)

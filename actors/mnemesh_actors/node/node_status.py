@@ -14,9 +14,9 @@ from mnemesh_memory.values.model import IndexStatus
 from mnemesh_memory.values.model_status import ConsumerStatus
 
 
-async def index_status(space: IndexGeneration) -> IndexStatus:
+async def index_status(index_generation: IndexGeneration) -> IndexStatus:
     """The index that answers."""
-    follower = space.follower
+    follower = index_generation.follower
     behind = follower.catching_up or follower.lag > LAG_TOLERATED_ENTRIES
     state, points = follower.fault or ("behind" if behind else "ok"), 0
     try:
@@ -25,8 +25,8 @@ async def index_status(space: IndexGeneration) -> IndexStatus:
     except MnemeshError as error:
         state = error.message
     return IndexStatus(
-        name=f"shard-0{space.generation.suffix}",
-        backend=space.backend,
+        name=f"shard-0{index_generation.generation.suffix}",
+        backend=index_generation.backend,
         seq=follower.applied,
         lag=follower.lag,
         points=points,

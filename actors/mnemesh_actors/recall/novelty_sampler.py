@@ -22,7 +22,7 @@ CHANCE_BYTES: Final = 8
 log = structlog.get_logger("mnemesh.novelty")
 
 
-class NoveltyFilling:
+class NoveltySampler:
     """`parts.novelties` gets a sample for each space in use."""
 
     def __init__(self, parts: NodePorts) -> None:
@@ -44,12 +44,12 @@ class NoveltyFilling:
         parts = self._parts
         try:
             page = await parts.ledger.page(ListQuery(within=(space,), limit=FILLED_WITH))
-            with parts.serving.current.held() as vectors:
-                stored = await vectors.embedder.stored_of(parts.ledger, page.memories)
+            with parts.serving.current.held() as generation:
+                stored = await generation.embedder.stored_of(parts.ledger, page.memories)
                 known = [(id_, of[0]) for id_, of in stored.items() if of]
                 asked = [(vector, space) for _, vector in known]
-                near: list[list[tuple[str, float]]] = await vectors.follower.read(
-                    lambda shard: shard.neighbours_batch(asked, 2, vectors.embedder.generation)
+                near: list[list[tuple[str, float]]] = await generation.follower.read(
+                    lambda shard: shard.neighbours_batch(asked, 2, generation.embedder.generation)
                 )
         except MnemeshError as error:  # a hint of the next answers less
             log.warning("novelty_not_sampled", space=space, reason=error.message)

@@ -25,7 +25,7 @@ from mnemesh_memory.ranking.coverage import terms
 from mnemesh_memory.ranking.explanation import Share
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.times.question_time import TimeWords, read
-from mnemesh_memory.times.window import BY_EVENT, TimeRead, Window, told
+from mnemesh_memory.times.window import BY_EVENT, TimeRead, Window, time_sentence
 from mnemesh_memory.values.model import Memory, Query
 from mnemesh_memory.values.rules import Rule
 
@@ -251,7 +251,7 @@ def answer_of(plan: RecallPlan, answers: Answers) -> Recalled:
     )
     lost = words.event.text if words.event and not event else ""
     widened = Role.EVERYWHERE in answers and not read.inside
-    sentence = told(read, plan.zone, len(answer.results), lost=lost, widened=widened)
+    sentence = time_sentence(read, plan.zone, len(answer.results), lost=lost, widened=widened)
     return replace(answer, time=replace(read, told=sentence))
 
 

@@ -25,7 +25,7 @@ from mnemesh_memory.policy.sessions import session_runs
 from mnemesh_memory.policy.trust import asked_of
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.ranking.fusion import scaled_weights
-from mnemesh_memory.times.window import Window, stretch_told
+from mnemesh_memory.times.window import Window, stretch_sentence
 from mnemesh_memory.validation import request_checks
 from mnemesh_memory.values.errors import DeadlineExceeded, MnemeshError
 from mnemesh_memory.values.model import Caller, Query
@@ -156,8 +156,8 @@ async def empty_by_match(parts: NodePorts, query: Query, answer: Recalled, zone:
 async def _reads(parts: NodePorts, query: Query) -> bool:
     if query.mode == "keyword" or not query.text.strip():
         return True
-    with parts.serving.current.held() as space:
-        return await space.embedder.reads(query.text)
+    with parts.serving.current.held() as generation:
+        return await generation.embedder.reads(query.text)
 
 
 def _in_stretch(query: Query, answer: Recalled, zone: tzinfo) -> tuple[Query, str]:
@@ -165,7 +165,7 @@ def _in_stretch(query: Query, answer: Recalled, zone: tzinfo) -> tuple[Query, st
     time = answer.time
     if query.time_words != "only" or time is None or (time.since is None and time.before is None):
         return query, ""
-    return replace(query, window=Window(time.since, time.before, only=True)), stretch_told(time, zone)
+    return replace(query, window=Window(time.since, time.before, only=True)), stretch_sentence(time, zone)
 
 
 def _has_terms(text: str) -> bool:

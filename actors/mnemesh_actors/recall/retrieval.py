@@ -70,8 +70,8 @@ class Retrieval:
     async def answer(self) -> Recalled:
         """The answer. Raises Unavailable and DeadlineExceeded in semantic mode."""
         if self._query.text.strip():
-            with self._parts.serving.current.held() as space:
-                matches = await self._by_index(space)
+            with self._parts.serving.current.held() as generation:
+                matches = await self._by_index(generation)
         else:
             matches = await self._newest()
         shown = [item.memory for item in matches.found[: self._query.limit]]
@@ -137,15 +137,15 @@ class Retrieval:
         degraded = (f"index: {why}; matched by words only{among}",)
         return await self._matches(best, best[:BEST_FOR_COVERAGE], fused, candidates, degraded)
 
-    async def _by_index(self, space: IndexGeneration) -> results.Matches:
-        query, rows, follower = self._query, self._rows, space.follower
+    async def _by_index(self, index_generation: IndexGeneration) -> results.Matches:
+        query, rows, follower = self._query, self._rows, index_generation.follower
         ids = await self._matching()
         among = search_calls.among_of(ids)
         late = ids is not None and among is None
-        weights, generation = optional_weights(self._parts, query), space.embedder.generation
+        weights, generation = optional_weights(self._parts, query), index_generation.embedder.generation
         search = rows.searched(search_calls.search_of(query, generation, among, late, weights))
         limit_s = self._parts.config.recall_timeout_s * EMBEDDING_SHARE
-        vector, degraded = await question_vector(space, query, None if among == () else search, limit_s)
+        vector, degraded = await question_vector(index_generation, query, None if among == () else search, limit_s)
         search = replace(search, vector=vector)
         gaps, lacking, limit = follower.gaps, behind(follower), search.limit
         for first in (True, False):
@@ -155,7 +155,7 @@ class Retrieval:
             candidates, beyond = reply, Reasons()
             if search.bm25:
                 candidates, beyond = await rows.worded(query.text, search_calls.listing_of(query), reply, self._by)
-            fused, failed = await self._ranked(space, vector, candidates)
+            fused, failed = await self._ranked(index_generation, vector, candidates)
             kept, best, old = await self._choice.pick(query, fused)
             # Replaced versions may have crowded out active ones: a second round asks for the active ones alone. There
             # is none for a search in all states, forgotten ones among them.
@@ -166,27 +166,27 @@ class Retrieval:
         degraded = (*degraded, *beyond, *failed, *(behind(follower, gaps) or lacking))
         if limit == search_calls.CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
             degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")
-        return await self._matches(kept, best, fused, candidates, degraded, space)
+        return await self._matches(kept, best, fused, candidates, degraded, index_generation)
 
     async def _newest_of_likes(
-        self, space: IndexGeneration, kept: list[results.FoundMemory]
+        self, generation: IndexGeneration, kept: list[results.FoundMemory]
     ) -> list[results.FoundMemory]:
         """The same with the newer one of near-duplicates first, when the order is that of relevance."""
         asked = results.doubtful(kept) if self._query.sort == "relevance" else []
         if not asked:
             return kept
         try:
-            vectors = await space.follower.read(lambda shard: shard.vectors(asked, space.embedder.generation))
+            vectors = await generation.follower.read(lambda shard: shard.vectors(asked, generation.embedder.generation))
         except MnemeshError:  # the index went away after its answer: the order is as good without
             return kept
         return results.newer_of_ties_first(kept, vectors)
 
     async def _ranked(
-        self, space: IndexGeneration, vector: Vector | None, candidates: Candidates
+        self, generation: IndexGeneration, vector: Vector | None, candidates: Candidates
     ) -> tuple[Sequence[Fused], Reasons]:
         """The candidates, best first, and which signal could not be had."""
         fused = fuse(candidates, self._weights, self._question)
-        return await second_look(self._parts, space, self._query, vector, fused, self._rows.view)
+        return await second_look(self._parts, generation, self._query, vector, fused, self._rows.view)
 
     async def _matches(
         self,
@@ -195,7 +195,7 @@ class Retrieval:
         fused: Sequence[Fused],
         candidates: Candidates,
         degraded: Reasons,
-        space: IndexGeneration | None = None,
+        generation: IndexGeneration | None = None,
     ) -> results.Matches:
         """The kept memories in the asked order. When none lies in a preferred stretch of time, its best memory takes
         the last place."""
@@ -203,7 +203,7 @@ class Retrieval:
         covered = coverage(query.about or query.text, [(item.fused, item.matched) for item in best])
         explainer = Explainer(candidates, self._weights, self._question) if query.explain else None
         ordered = results.ordered(query, kept, self._parts.clock())
-        ordered = await self._newest_of_likes(space, ordered) if space else ordered
+        ordered = await self._newest_of_likes(generation, ordered) if generation else ordered
         if within := results.stretch_missed(query, ordered):
             inside, _, _ = await self._choice.pick(within, results.lying_in(within, fused, candidates))
             ordered = [*ordered[: query.limit - 1], inside[0]] if inside else ordered
@@ -254,7 +254,7 @@ class Retrieval:
 
 async def second_look(
     parts: NodePorts,
-    space: IndexGeneration,
+    generation: IndexGeneration,
     query: Query,
     vector: Vector | None,
     fused: Sequence[Fused],
@@ -276,7 +276,7 @@ async def second_look(
         if not OPTIONAL[name].fetches:
             return sight
         try:
-            return await FETCHES[name](parts, space, sight._replace(looks=looks))
+            return await FETCHES[name](parts, generation, sight._replace(looks=looks))
         except MnemeshError as error:
             failed.append(f"{OPTIONAL[name].part or name}: {error.message}")
             return sight

@@ -112,10 +112,10 @@ async def vectors_of_change(parts: NodePorts, before: Memory, after: Memory) -> 
     """The vectors of the texts that are new in `after`, and the hashes of texts in `before` alone."""
     old, new = ({content_hash(dense): dense for dense, _ in index_texts(memory)} for memory in (before, after))
     fresh = [digest for digest in new if digest not in old]
-    with parts.serving.current.held() as space:
-        made = await embedded(parts, space.embedder, [new[digest] for digest in fresh])
+    with parts.serving.current.held() as index_generation:
+        made = await embedded(parts, index_generation.embedder, [new[digest] for digest in fresh])
     return KeptVectors(
-        generation=space.embedder.generation,
+        generation=index_generation.embedder.generation,
         items=tuple((digest, vector.tobytes()) for digest, vector in zip(fresh, made, strict=True)),
         stale=tuple(digest for digest in old if digest not in new),
     )

@@ -98,27 +98,27 @@ class Preparing:
         items = [self._clean(caller, draft, mark) for draft in drafts]
         good = [item for item in items if item.is_open]
         try:
-            with self._parts.serving.current.held() as space:
-                cached = await self._look_up(space, caller, good, touch) if good else {}
+            with self._parts.serving.current.held() as generation:
+                cached = await self._look_up(generation, caller, good, touch) if good else {}
                 left = [item for item in good if item.is_open]
-                await self._embed(space, left, cached)
+                await self._embed(generation, left, cached)
                 if at_rest:
                     _postpone(left)
                 else:
-                    await self._introduce(space, caller, left, alone)
+                    await self._introduce(generation, caller, left, alone)
         except MnemeshError as error:
             for item in good:
                 item.failed = error if item.is_open else item.failed
         return items
 
     async def _look_up(
-        self, space: IndexGeneration, caller: Caller, items: Sequence[Prepared], touch: bool
+        self, generation: IndexGeneration, caller: Caller, items: Sequence[Prepared], touch: bool
     ) -> Mapping[str, bytes]:
         """Settle the items that need no write or fail; the vectors that are cached already."""
         wanted = [digest for item in items for digest in item.hashes]
         lookups = [self.lookup(caller, item, touch=touch) for item in items]
         async with answered(self._parts, "ledger"):
-            outcomes, cached = await self._parts.ledger.prepare(lookups, wanted, space.embedder.generation)
+            outcomes, cached = await self._parts.ledger.prepare(lookups, wanted, generation.embedder.generation)
         for item, outcome in zip(items, outcomes, strict=True):
             if isinstance(outcome, MnemeshError):
                 item.failed = outcome
@@ -154,25 +154,27 @@ class Preparing:
             purpose=purpose_of(draft),
         )
 
-    async def _embed(self, space: IndexGeneration, items: Sequence[Prepared], cached: Mapping[str, bytes]) -> None:
+    async def _embed(self, generation: IndexGeneration, items: Sequence[Prepared], cached: Mapping[str, bytes]) -> None:
         texts = {digest: text for item in items for digest, text in zip(item.hashes, item.texts, strict=True)}
-        vectors = space.embedder.stored({digest: cached[digest] for digest in texts if digest in cached})
+        vectors = generation.embedder.stored({digest: cached[digest] for digest in texts if digest in cached})
         missing = [digest for digest in texts if digest not in vectors]
-        ahead = [asyncio.create_task(_look_ahead(space.follower, new)) for new in items if len(items) == 1 and missing]
+        ahead = [asyncio.create_task(_warm(generation.follower, new)) for new in items if len(items) == 1 and missing]
         try:
-            made = await embedded(self._parts, space.embedder, [texts[digest] for digest in missing])
+            made = await embedded(self._parts, generation.embedder, [texts[digest] for digest in missing])
         finally:
             for look in ahead:
                 look.cancel()
         vectors.update(zip(missing, made, strict=True))
         for item in items:
             item.vectors = [vectors[digest] for digest in item.hashes]
-            item.generation = space.embedder.generation
+            item.generation = generation.embedder.generation
 
-    async def _introduce(self, space: IndexGeneration, caller: Caller, items: Sequence[Prepared], alone: bool) -> None:
+    async def _introduce(
+        self, generation: IndexGeneration, caller: Caller, items: Sequence[Prepared], alone: bool
+    ) -> None:
         """`_meet`, each part within its time. With `alone`, items that can't meet their neighbours say why."""
         try:
-            await self._meet(space, caller, items, *(("it is busy", NEIGHBOURS_SHARE) if alone else ()))
+            await self._meet(generation, caller, items, *(("it is busy", NEIGHBOURS_SHARE) if alone else ()))
         except MnemeshError as error:
             if not alone:
                 raise
@@ -181,7 +183,7 @@ class Preparing:
 
     async def _meet(
         self,
-        space: IndexGeneration,
+        generation: IndexGeneration,
         caller: Caller,
         items: Sequence[Prepared],
         outcome: str = NOTHING_STORED,
@@ -194,8 +196,8 @@ class Preparing:
         asked = [(item.vectors[0], item.draft.space) for item in items]
         words = [item.words or " ".join(subject_terms(item.draft.content)) for item in items]
         async with answered(self._parts, "index", outcome, share):
-            near: list[list[tuple[str, float]]] = await space.follower.read(
-                lambda shard: shard.neighbours_batch(asked, guard.RELATED_MAX, space.embedder.generation, words)
+            near: list[list[tuple[str, float]]] = await generation.follower.read(
+                lambda shard: shard.neighbours_batch(asked, guard.RELATED_MAX, generation.embedder.generation, words)
             )
         ids = list({id_ for hits in near for id_, _ in hits})
         async with answered(self._parts, "ledger", outcome, share):
@@ -212,36 +214,32 @@ class Preparing:
             if not (item.draft.force or item.draft.supersedes):
                 item.candidates = tuple(candidates(caller, item.draft, dict(hits), known, self._parts.clock()))
                 item.known = {candidate.id: known[candidate.id] for candidate in item.candidates}
-        await self._judge(space, caller, [item for item in items if not (item.draft.force or item.draft.supersedes)])
+        await self._judge(generation, caller, [new for new in items if not (new.draft.force or new.draft.supersedes)])
 
     async def judge_beside(
         self, caller: Caller, items: Sequence[Prepared], written: Sequence[Sequence[tuple[Memory, float]]]
     ) -> None:
-        """Judge items of a batch again, each beside those before it there that are `written` by now, with their
-        cosines. What they replaced is no candidate any more."""
+        """Judge items of a batch again, each beside earlier ones `written` by now. Memories they replaced are out."""
         for item, others in zip(items, written, strict=True):
             near, known = {memory.id: cosine for memory, cosine in others}, {memory.id: memory for memory, _ in others}
             gone = {link.id for memory in known.values() for link in memory.links if link.type == SUPERSEDES}
             before = candidates(caller, item.draft, near, known, self._parts.clock())
             beside = {candidate.id: candidate for candidate in (*item.candidates, *before) if candidate.id not in gone}
             item.candidates, item.known = tuple(beside.values()), {**item.known, **known}
-        with self._parts.serving.current.held() as space:
-            await self._judge(space, caller, items)
+        with self._parts.serving.current.held() as generation:
+            await self._judge(generation, caller, items)
 
-    async def _judge(self, space: IndexGeneration, caller: Caller, items: Sequence[Prepared]) -> None:
-        """The verdict on each item beside its candidates, and what the window of a recall makes of it. A model reads
-        the texts that may repeat or replace another before."""
+    async def _judge(self, generation: IndexGeneration, caller: Caller, items: Sequence[Prepared]) -> None:
+        """The verdict on each item, after a model read doubtful ones, and what the window of a recall makes of it."""
         unread = [
-            readings.FreshText(
-                item.draft.content, item.draft.kind, item.draft.source.session, item.candidates, item.seen
-            )
+            readings.NewText(item.draft.content, item.draft.kind, item.draft.source.session, item.candidates, item.seen)
             for item in items
         ]
-        lists = await readings.read(space.embedder, unread, self._parts.config.write_timeout_s * NEIGHBOURS_SHARE)
+        lists = await readings.read(generation.embedder, unread, self._parts.config.write_timeout_s * NEIGHBOURS_SHARE)
         for item, text, beside in zip(items, unread, lists, strict=True):
             item.candidates = beside
             item.verdict = _judged(item, beside)
-            item.postponed = readings.is_left_unread(space.embedder, text, beside, item.verdict)
+            item.postponed = readings.is_left_unread(generation.embedder, text, beside, item.verdict)
             item.guarded = item.update = None
             self._reconsolidate(caller, item)
 
@@ -273,9 +271,8 @@ class Preparing:
             item.update = update_of(known[outcome.verdict.target_id], draft, outcome.content)
 
 
-async def _look_ahead(follower: IndexFollower, item: Prepared) -> None:
-    """Read the sentences of a draft as the guard will, and look for its words in the index, while the model works. Both
-    are kept. An error here shows again when the neighbours are asked for."""
+async def _warm(follower: IndexFollower, item: Prepared) -> None:
+    """While the model works, parse a draft for the guard and look its words up. An error shows again with `_meet`."""
     await asyncio.sleep(MODEL_BEGINS_S)
     item.words = " ".join(subject_terms(item.draft.content))
     if item.words:

@@ -144,10 +144,10 @@ async def _create(parts: NodePorts, run: Run, fact: Promotion) -> Create:
         created_at=fact.at,
     )
     texts = [dense for dense, _ in index_texts(draft)]
-    with parts.serving.current.held() as space:
-        made = await embedded(parts, space.embedder, texts)
+    with parts.serving.current.held() as index_generation:
+        made = await embedded(parts, index_generation.embedder, texts)
         items = tuple((content_hash(text), vector.tobytes()) for text, vector in zip(texts, made, strict=True))
-        vectors = KeptVectors(generation=space.embedder.generation, items=items)
+        vectors = KeptVectors(generation=index_generation.embedder.generation, items=items)
     return Create(
         agent=run.by,
         at=fact.at,

@@ -80,9 +80,9 @@ async def batch(
     """The portions of these memories of a space, read within a budget."""
     memories = {id_: memory for id_, memory in (await _read(parts, ids, budget)).items() if memory.state == "active"}
     fresh = sorted(memories)
-    with parts.serving.current.held() as vectors:
-        near, degraded = await _near(parts, vectors, space, [memories[id_] for id_ in fresh], budget)
-        near |= await _with_oldest(parts, space, vectors.embedder.generation, memories, near, budget)
+    with parts.serving.current.held() as generation:
+        near, degraded = await _near(parts, generation, space, [memories[id_] for id_ in fresh], budget)
+        near |= await _with_oldest(parts, space, generation.embedder.generation, memories, near, budget)
     others = {id_ for pairs in near.values() for id_, _ in pairs} - memories.keys()
     memories |= await _read(parts, sorted(others), budget)
     sources = [id_ for id_, memory in memories.items() if memory.kind == EPISODE]
@@ -112,11 +112,11 @@ async def _read(parts: NodePorts, ids: Sequence[str], budget: Budget) -> dict[st
 
 
 async def _near(
-    parts: NodePorts, vectors: IndexGeneration, space: str, memories: Sequence[Memory], budget: Budget
+    parts: NodePorts, index_generation: IndexGeneration, space: str, memories: Sequence[Memory], budget: Budget
 ) -> tuple[dict[str, tuple[tuple[str, float], ...]], tuple[str, ...]]:
     """By memory its neighbours of the space, nearest first, and how many memories have no vector yet. Of memories with
     one text a single search stands for all."""
-    stored = await vectors.embedder.stored_of(parts.ledger, memories)
+    stored = await index_generation.embedder.stored_of(parts.ledger, memories)
     known = {memory.id: stored[memory.id][0].tobytes() for memory in memories if stored[memory.id]}
     distinct = {text: stored[id_][0] for id_, text in known.items()}
     lists: list[list[tuple[str, float]]] = []
@@ -124,8 +124,8 @@ async def _near(
     for start in range(0, len(wanted), SEARCHED_IDS):
         asked = wanted[start : start + SEARCHED_IDS]
         async with budget.slice():
-            lists += await vectors.follower.read(
-                partial(_neighbours, asked=asked, generation=vectors.embedder.generation)
+            lists += await index_generation.follower.read(
+                partial(_neighbours, asked=asked, generation=index_generation.embedder.generation)
             )
     neighbours = dict(zip(distinct, lists, strict=True))
     near = {

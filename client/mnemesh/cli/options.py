@@ -132,7 +132,7 @@ class OriginOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewText:
+class TextOptions:
     """The text of a memory: words, standard input or a file."""
 
     text: Words = None

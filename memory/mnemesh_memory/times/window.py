@@ -55,14 +55,14 @@ class TimeRead:
     told: str = ""
 
 
-def told(read: TimeRead, zone: tzinfo, shown: int, *, lost: str, widened: bool) -> str:
+def time_sentence(read: TimeRead, zone: tzinfo, shown: int, *, lost: str, widened: bool) -> str:
     """The sentence for a person. `shown` is the number of results, `lost` an event without a memory. With `widened`,
     nothing lay inside and all times were searched."""
     parts = []
     if lost:
         parts.append(f'no memory of "{lost}" is sure enough, so it bounds nothing')
     if read.since is not None or read.before is not None:
-        parts.insert(0, stretch_told(read, zone))
+        parts.insert(0, stretch_sentence(read, zone))
         if widened:
             parts.append("nothing that fits lies in it, so all times were searched")
         else:
@@ -70,7 +70,7 @@ def told(read: TimeRead, zone: tzinfo, shown: int, *, lost: str, widened: bool) 
     return "; ".join(parts)
 
 
-def stretch_told(read: TimeRead, zone: tzinfo) -> str:
+def stretch_sentence(read: TimeRead, zone: tzinfo) -> str:
     """The words, and the stretch as which they were read. At least one side of the stretch has an end."""
     low, high = (None if ms is None else _shown(ms, zone) for ms in (read.since, read.before))
     stretch = f"from {low} on" if high is None else f"before {high}" if low is None else f"{low} up to {high}"

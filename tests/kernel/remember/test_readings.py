@@ -74,8 +74,8 @@ def candidate(number: int, text: str, cosine: float = 0.9, **fields: Any) -> gua
     )
 
 
-def unread(*candidates: guard.Candidate, text: str = NEWER, kind: str = "fact") -> readings.FreshText:
-    return readings.FreshText(text, kind, "", candidates, {})
+def unread(*candidates: guard.Candidate, text: str = NEWER, kind: str = "fact") -> readings.NewText:
+    return readings.NewText(text, kind, "", candidates, {})
 
 
 async def test_a_contested_memory_is_read_before_the_newer_text(capsys: pytest.CaptureFixture[str]) -> None:

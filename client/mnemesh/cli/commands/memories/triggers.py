@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from mnemesh.api import values
 from mnemesh.cli.given import given
-from mnemesh.cli.options import Id, NewText, PageOptions, Space, Text, asks, option
+from mnemesh.cli.options import Id, PageOptions, Space, Text, TextOptions, asks, option
 from mnemesh.cli.people.memories import BOLD, clip, end_of_page, paint
 from mnemesh.cli.shell import Shell, one_line
 from mnemesh.short_id import short_id
@@ -20,7 +20,7 @@ def add(
     shell: Shell,
     on: str,
     pattern: str,
-    new: NewText,
+    new: TextOptions,
     id: Annotated[Text, option("CreateTriggerRequest.id", "--id", metavar="ID")] = None,
     repeating: bool = False,
     space: Space = None,

@@ -15,11 +15,11 @@ from mnemesh.cli.options import (
     Changed,
     Described,
     Id,
-    NewText,
     OriginOptions,
     Space,
     Text,
     TextFile,
+    TextOptions,
     Texts,
     Wait,
     Yes,
@@ -48,13 +48,13 @@ Type = Annotated[str, argument("LinkRequest.type", "TYPE")]
 USEFUL: Final = {"useful": True, "not": False}
 
 
-def remember(shell: Shell, described: Described, origin: OriginOptions, new: NewText, space: Space = None) -> None:
+def remember(shell: Shell, described: Described, origin: OriginOptions, new: TextOptions, space: Space = None) -> None:
     """Store a memory. An exact duplicate in the same space is not stored again."""
     fields, lines = described.fields() | origin.fields(), people.remembered
     shell.ask(lambda client: client.remember(new.read(), **given(space=space), **fields), lines)
 
 
-def check(shell: Shell, described: Described, origin: OriginOptions, new: NewText, space: Space = None) -> None:
+def check(shell: Shell, described: Described, origin: OriginOptions, new: TextOptions, space: Space = None) -> None:
     """Say the effect and reason of remember with the same arguments. Writes nothing."""
     fields, lines = described.fields() | origin.fields(), people.checked
     shell.ask(lambda client: client.check(new.read(), **given(space=space), **fields), lines)
@@ -80,7 +80,7 @@ def supersede(
     described: Described,
     origin: OriginOptions,
     id: Id,
-    new: NewText,
+    new: TextOptions,
     space: Space = None,
 ) -> None:
     """Replace a memory by a new one: the old is closed and linked, and leaves every read surface. The new memory takes
