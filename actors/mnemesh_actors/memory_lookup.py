@@ -57,7 +57,9 @@ async def granted(
     tied = [memory for memory in shown if memory.tied]
     if not tied:
         return shown
-    marked = precedence.told(tied, await beside(caller, rows or RowSource(parts, grants.readable(caller)), tied, ties))
+    marked = precedence.marked_memories(
+        tied, await beside(caller, rows or RowSource(parts, grants.readable(caller)), tied, ties)
+    )
     by_id = {memory.id: memory for memory in marked}
     return [by_id.get(memory.id, memory) for memory in shown]
 

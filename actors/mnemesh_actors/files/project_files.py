@@ -130,7 +130,7 @@ class ProjectFiles:
             states = await self._in_time(lambda: self._renamed(states), states, git_s)
         stale: dict[int, list[str]] = {}
         for (place, _, _), state in states:
-            stale.setdefault(place, []).append(file_references.told(*state))
+            stale.setdefault(place, []).append(file_references.stale_reason(*state))
         return [
             replace(memory, stale=tuple(stale[place])) if place in stale else memory
             for place, memory in enumerate(memories)

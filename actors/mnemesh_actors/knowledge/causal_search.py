@@ -52,7 +52,7 @@ async def search(table: WindowTable) -> tuple[list[Edge], list[Edge]]:
     return [(one, other) for one, other in answer["directed"]], [(one, other) for one, other in answer["undirected"]]
 
 
-def found(question: dict[str, Any]) -> dict[str, list[Edge]]:
+def causal_edges(question: dict[str, Any]) -> dict[str, list[Edge]]:
     """The edges by the PC algorithm with G tests."""
     import numpy as np
     from causallearn.graph.GraphNode import GraphNode
@@ -74,4 +74,4 @@ def found(question: dict[str, Any]) -> dict[str, list[Edge]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(found(json.loads(sys.stdin.read()))))
+    print(json.dumps(causal_edges(json.loads(sys.stdin.read()))))

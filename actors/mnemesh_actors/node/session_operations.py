@@ -36,7 +36,7 @@ from mnemesh_memory.policy.sessions.session_context import (
     GivenMemories,
     SessionContext,
 )
-from mnemesh_memory.policy.sessions.session_runs import SessionRun, Told
+from mnemesh_memory.policy.sessions.session_runs import SessionReport, SessionRun
 from mnemesh_memory.secrets.mask import masked
 from mnemesh_memory.text.text import estimate_tokens
 from mnemesh_memory.validation import field_checks, request_checks
@@ -249,7 +249,9 @@ class SessionRecords:
         self._linking = linking
         self.operations = self.record_run, self.runs, self.settle, self.requirements
 
-    async def record_run(self, caller: Caller, report: Told, *, space: str = "", mask: bool = False) -> SessionRun:
+    async def record_run(
+        self, caller: Caller, report: SessionReport, *, space: str = "", mask: bool = False
+    ) -> SessionRun:
         """Store what a session was, as the next version of its record, with a link to the prompt that it followed. The
         same again changes nothing, and a forgotten record stays forgotten until there is more to tell. Raises
         InvalidArgument, NotFound, SecretRefused, PermissionDenied."""
@@ -274,7 +276,7 @@ class SessionRecords:
             await self._linking.link(caller, memory.id, FOLLOWS, prompt, wait="durable")
         return run
 
-    async def _prompt(self, caller: Caller, report: Told, space: str) -> str:
+    async def _prompt(self, caller: Caller, report: SessionReport, space: str) -> str:
         """The id of the prompt that a session followed: the named one, or the latest of its space that was stored with
         the session; "" for none."""
         async with answered(self._parts, "ledger"):

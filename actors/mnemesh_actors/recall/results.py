@@ -26,7 +26,7 @@ from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.fusion import scores_of
 from mnemesh_memory.ranking.relevance import NO_EVIDENCE, NOTHING_AROUND, ResultEvidence, Surroundings, relevances
 from mnemesh_memory.ranking.scores import liking, rated
-from mnemesh_memory.ranking.session_coherence import coherence, told
+from mnemesh_memory.ranking.session_coherence import coherence, session_share
 from mnemesh_memory.text.text import estimate_tokens, marks, snippet
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.times.window import Window
@@ -276,7 +276,7 @@ def shaped(query: Query, matches: Matches, abstain_below: float, forms: Mapping[
         tokens += cost
         signals = matches.explainer.shares(item.fused) if matches.explainer else ()
         if signals and query.current_session:
-            signals = (*signals, told(_coherence(item.memory, query, now)))
+            signals = (*signals, session_share(_coherence(item.memory, query, now)))
         hits.append(Hit(
             memory=memory, score=item.fused.score, signals=signals, snippet=passage, marks=marks(passage, query.text),
             redirected_from=item.redirected_from, estimate=estimate_of(item.evidence) if query.explain else None,

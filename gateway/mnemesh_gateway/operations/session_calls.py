@@ -9,7 +9,7 @@ from mnemesh_gateway.contract.wire import Answer
 from mnemesh_gateway.operations import admin_calls
 from mnemesh_memory.policy.sessions.checkpoints import WorkState
 from mnemesh_memory.policy.sessions.session_context import BUDGET, ContextQuery
-from mnemesh_memory.policy.sessions.session_runs import Told
+from mnemesh_memory.policy.sessions.session_runs import SessionReport
 from mnemesh_memory.transcripts import sessions
 from mnemesh_memory.values.model import Caller
 from mnemesh_proto.v1 import session_pb2, transcript_pb2
@@ -48,7 +48,7 @@ async def context(gate: MeshGate, caller: Caller, request: session_pb2.ContextRe
 
 async def record_run(gate: MeshGate, caller: Caller, request: session_pb2.RecordRunRequest) -> Answer:
     """Store the record of a session."""
-    run = wire.value_of(Told, request)
+    run = wire.value_of(SessionReport, request)
     return {"run": await (await gate.ready()).record_run(caller, run, space=request.space, mask=request.mask)}
 
 

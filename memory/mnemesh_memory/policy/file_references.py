@@ -86,7 +86,7 @@ def recording(attrs: Mapping[str, str], references: Iterable[Reference]) -> dict
     return kept | {f"{STALE_PREFIX}{number}": value for number, value in enumerate(records, 1)}
 
 
-def told(path: str, state: str, renamed_to: str = "") -> str:
+def stale_reason(path: str, state: str, renamed_to: str = "") -> str:
     """The mark of a memory that names a file in this state."""
     words = {GONE: "is gone", RENAMED: f"is now {renamed_to}"}
     return f"names {path}, which {words.get(state, 'has changed since')}"

@@ -22,6 +22,6 @@ def coherence(session: str, written_at: int, asking: str, now: int) -> float:
     return max(0.0, 1.0 - max(0, now - written_at) / FADES_MS)
 
 
-def told(value: float) -> Share:
+def session_share(value: float) -> Share:
     """The row of an explanation."""
     return Share(NAME, None, value, 0.0, 0.0)

@@ -267,7 +267,7 @@ def in_conflict() -> values.Memory:
 
 def test_who_reads_or_changes_a_memory_in_conflict_is_told_how_to_end_it() -> None:
     memory = in_conflict()
-    shown = shown_on(people.found(values.Found(memory=memory, memories=(memory,), missing=())))
+    shown = shown_on(people.whole_memories(values.Found(memory=memory, memories=(memory,), missing=())))
     assert shown[-4:] == ENDS
     done = values.Written(action="UPDATE", memory=memory, reason="new revision", indexed=True)
     _, _, hint, *lines = shown_on(people.written(done))
@@ -312,7 +312,7 @@ def test_every_time_is_shown_in_the_same_zone_and_with_it() -> None:
     head = values.Head(revision=HEADS[1], content="by night", title="", by="ana", at=at)
     memory = replace(in_conflict(), created_at=at, updated_at=at, valid_from=datetime.min.replace(tzinfo=UTC))
     memory = replace(memory, conflicts=(head,))
-    whole = "\n".join(people.found(values.Found(memory=memory, memories=(memory,), missing=())))
+    whole = "\n".join(people.whole_memories(values.Found(memory=memory, memories=(memory,), missing=())))
     assert "created 2026-05-01T20:30:00Z  valid from 0001-01-01T00:00:00Z" in whole
     assert f"in conflict with {HEADS[1]} by ana, 2026-05-01T20:30:00Z:" in whole
     assert "  2026-05-01  " in next(people.listed(values.Page(memories=(memory,), cursor="", total=1)))
@@ -455,8 +455,8 @@ def test_a_memory_says_what_it_replaced_and_which_newer_one_contradicts_it() -> 
     message.replaces.add(id="old").since.FromJsonString("2026-11-20T10:00:00Z")
     memory: values.Memory = wire.to_value(message, values.Memory)
     marks = ["replaces old since 2026-11-20T10:00:00Z", "older than newer, may not hold"]
-    assert list(memory_marks.standing(memory)) == marks
-    whole = "\n".join(people.found(values.Found(memory=memory, memories=(memory,), missing=())))
+    assert list(memory_marks.mark_lines(memory)) == marks
+    whole = "\n".join(people.whole_memories(values.Found(memory=memory, memories=(memory,), missing=())))
     for shown in (whole, people._line(memory)):
         assert all(mark in shown for mark in marks)
 

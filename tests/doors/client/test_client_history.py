@@ -165,7 +165,7 @@ def test_a_conflict_over_a_field_alone_says_so_and_repeats_no_text() -> None:
     memory = replace(memory, conflicts=(replace(memory.conflicts[0], content="left"),))
     told = "the same text; `mnemesh conflicts` shows what differs"
     (line,) = people.listed(values.Page(memories=(memory,), cursor="", total=1))
-    whole = "\n".join(people.found(values.Found(memory=memory, memories=(memory,), missing=())))
+    whole = "\n".join(people.whole_memories(values.Found(memory=memory, memories=(memory,), missing=())))
     recalled = "\n".join(people.recalled(recalled_in_conflict(memory)))
     for shown in (line, whole, recalled):
         assert (told in shown, shown.count("left")) == (True, 1)

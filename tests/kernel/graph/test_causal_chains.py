@@ -55,7 +55,7 @@ def process(nodes: int, edges: Graph, seed: int) -> list[Event]:
 def searched(events: Sequence[Event], asked: str) -> tuple[Graph, Graph, object]:
     table = window_table(events, asked, DAY_MS)
     question = {"rows": table.present.astype(int), "forbidden": table.forbidden, "alpha": ALPHA}
-    edges = causal_search.found(question)
+    edges = causal_search.causal_edges(question)
     numbers = [int(name[1:]) for name in table.names]
     directed = {(numbers[one], numbers[other]) for one, other in edges["directed"]}
     undirected = {(numbers[one], numbers[other]) for one, other in edges["undirected"]}
@@ -145,7 +145,7 @@ def test_names_that_always_come_together_are_one_variable() -> None:
 
 async def test_the_search_in_a_process_of_its_own_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     table = window_table(process(4, GRAPHS["chain"][1], 1), "n0", DAY_MS)
-    here = causal_search.found({"rows": table.present.astype(int), "forbidden": table.forbidden, "alpha": ALPHA})
+    here = causal_search.causal_edges({"rows": table.present.astype(int), "forbidden": table.forbidden, "alpha": ALPHA})
     directed, undirected = await causal_search.search(table)
     assert (directed, undirected) == (here["directed"], here["undirected"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)

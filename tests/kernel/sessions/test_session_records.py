@@ -17,7 +17,7 @@ from mnemesh_actors.remember.deadlines import find
 from mnemesh_memory.policy.sessions import checkpoints, preferences, requirements, session_context, session_runs
 from mnemesh_memory.policy.sessions.checkpoints import HEADINGS, WorkState
 from mnemesh_memory.policy.sessions.session_context import GROUPS, SHARES, GivenMemories
-from mnemesh_memory.policy.sessions.session_runs import Told
+from mnemesh_memory.policy.sessions.session_runs import SessionReport
 from mnemesh_memory.text.text import estimate_tokens
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
@@ -32,14 +32,14 @@ def memory(**given: Any) -> Memory:
 LINES = st.lists(st.text("ab c\u00e9", min_size=1, max_size=40).filter(str.strip), max_size=5).map(tuple)
 COUNTS = st.integers(0, 2**40)
 TOLD = st.builds(
-    Told, session=st.just("s1"), prompts=LINES, files=LINES, errors=LINES, outcome=st.just("Done."),
+    SessionReport, session=st.just("s1"), prompts=LINES, files=LINES, errors=LINES, outcome=st.just("Done."),
     status=st.sampled_from(session_runs.STATUSES), model=st.sampled_from(("", "glass-4")), tokens_in=COUNTS,
     tokens_out=COUNTS, cost_usd=st.floats(0, 1e6), started_at=st.none() | st.integers(0, 10**12),
 )  # fmt: skip
 
 
 @given(TOLD)
-def test_the_figures_of_a_record_come_back_from_its_memory(told: Told) -> None:
+def test_the_figures_of_a_record_come_back_from_its_memory(told: SessionReport) -> None:
     clean = session_runs.checked(told, mask=False)
     run = session_runs.run_of(memory(content=session_runs.text_of(clean), attrs=session_runs.attrs_of(clean)))
     for name in ("status", "model", "tokens_in", "tokens_out", "cost_usd"):
@@ -49,7 +49,7 @@ def test_the_figures_of_a_record_come_back_from_its_memory(told: Told) -> None:
 
 def test_a_record_fits_into_a_memory_and_loses_its_oldest_items() -> None:
     prompts = tuple(f"{number:03} " + "x" * 990 for number in range(64))
-    text = session_runs.text_of(session_runs.checked(Told(session="s1", prompts=prompts), mask=False))
+    text = session_runs.text_of(session_runs.checked(SessionReport(session="s1", prompts=prompts), mask=False))
     assert len(text.encode()) <= limits.CONTENT_BYTES_MAX
     assert prompts[-1] in text
     assert prompts[0] not in text
@@ -60,7 +60,7 @@ def test_a_record_fits_into_a_memory_and_loses_its_oldest_items() -> None:
 )
 def test_a_record_of_nothing_or_with_impossible_figures_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidArgument):
-        session_runs.checked(replace(Told(session="s1", prompts=("a",)), **wrong), mask=False)  # type: ignore[arg-type]
+        session_runs.checked(replace(SessionReport(session="s1", prompts=("a",)), **wrong), mask=False)  # type: ignore[arg-type]
 
 
 def test_attributes_that_somebody_else_wrote_are_no_figures() -> None:

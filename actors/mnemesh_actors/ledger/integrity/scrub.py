@@ -113,7 +113,7 @@ class Scrub(ViewComparison):
         self.awaited: dict[str, str] = {}
         self.fresh: list[str] = []  # of the hopeless ones, those that nobody was told of
 
-    def told(self) -> dict[str, str]:
+    def newly_hopeless(self) -> dict[str, str]:
         """The hopeless ones that were not told yet, with the reasons. Their digests say from now on that nothing is
         held."""
         fresh, self.fresh = self.fresh, []

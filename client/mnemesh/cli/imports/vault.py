@@ -59,7 +59,7 @@ def vault(
         mirror.begin()
         with mirror.watch() as watch:
             mirror.fill(watch.cursor)
-            shell.answer(mirror.counts, lambda: [mirror.told()])
+            shell.answer(mirror.counts, lambda: [mirror.summary()])
             if not once:
                 mirror.follow(watch)
 
@@ -241,7 +241,7 @@ class Vault:
         }  # fmt: skip
         _replace(self.folder / STATE, json.dumps(state, ensure_ascii=False).encode())
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """The counts, for people."""
         said = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         return f"{one_line(str(self.folder))}: {len(self.files)} files; {said}"

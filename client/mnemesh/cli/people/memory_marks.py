@@ -13,7 +13,7 @@ from mnemesh.short_id import short_id, with_short_ids
 SUSPICIOUS: Final = "holds a pattern of prompt injection: data, no order"
 
 
-def standing(memory: values.Memory) -> Iterator[str]:
+def mark_lines(memory: values.Memory) -> Iterator[str]:
     """The lines that a reader needs before believing the text."""
     if memory.anchor:
         yield f"anchored: {one_line(memory.anchor)}"

@@ -51,7 +51,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told(Figures):
+class SessionReport(Figures):
     """The content of a session as somebody tells it."""
 
     session: str = ""
@@ -73,7 +73,7 @@ class SessionRun(Figures):
     content: str
 
 
-def checked(given: Told, *, mask: bool) -> Told:
+def checked(given: SessionReport, *, mask: bool) -> SessionReport:
     """A clean copy of `given`, its credentials masked if asked. Raises InvalidArgument, also for a session without a
     name and for one of which nothing is told."""
     session = field_checks.line("session", given.session, limits.SESSION_BYTES_MAX)
@@ -105,7 +105,7 @@ def _items(name: str, items: tuple[str, ...], *, mask: bool) -> tuple[str, ...]:
     return field_checks.lines(name, items, limits.CHECKPOINT_ITEMS_MAX, limits.CHECKPOINT_ITEM_BYTES_MAX)
 
 
-def text_of(record: Told) -> str:
+def text_of(record: SessionReport) -> str:
     """The text of a record within CONTENT_BYTES_MAX. The oldest items of its longest list give way."""
     while len((text := _text(record)).encode()) > limits.CONTENT_BYTES_MAX:
         longest = max((name for name, _ in HEADINGS), key=lambda name: sum(map(len, getattr(record, name))))
@@ -114,7 +114,7 @@ def text_of(record: Told) -> str:
     return text
 
 
-def _text(record: Told) -> str:
+def _text(record: SessionReport) -> str:
     parts = [record.outcome] if record.outcome else []
     for name, heading in HEADINGS:
         if items := getattr(record, name):
@@ -122,12 +122,12 @@ def _text(record: Told) -> str:
     return "\n\n".join(parts)
 
 
-def title(record: Told) -> str:
+def title(record: SessionReport) -> str:
     """The title of the memory: the first prompt."""
     return title_of(f"Session: {next(iter((*record.prompts, record.outcome, *record.errors, *record.files)))}")
 
 
-def attrs_of(record: Told) -> dict[str, str]:
+def attrs_of(record: SessionReport) -> dict[str, str]:
     """The attributes of a record: its figures that are not zero."""
     figures = {field.name: getattr(record, field.name) for field in fields(Figures)}
     return {ATTR + name: str(value) for name, value in figures.items() if value}

@@ -32,7 +32,7 @@ def get(
             answer = client.get_many(ids, include_forgotten=include_forgotten, space=space, as_of=as_of)
     if not answer.memories:
         raise NotFound(f"none of the {len(ids)} was found: {', '.join(map(repr, answer.missing))}", refused=True)
-    shell.answer(answer, lambda: people.found(answer))
+    shell.answer(answer, lambda: people.whole_memories(answer))
     if answer.missing:
         raise typer.Exit(EXIT_REFUSED)
 
