@@ -19,6 +19,10 @@ FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 FOLDER_MODULES_MAX = 16
 PAGE_LINES_MAX = {"README.md": 150, "ARCHITECTURE.md": 150, "CHANGELOG.md": 60}
+# Classes of several modules that share a name. No name may be added.
+CLASS_NAMES_SHARED = frozenset({"Candidate", "Limits"})
+# One class on each side of the wire for the same fault.
+ERROR_TWINS = frozenset({"memory/mnemesh_memory/values/errors.py", "client/mnemesh/errors.py"})
 GENERATED = re.compile(r"_pb2(_grpc)?\.pyi?$|/field_help\.py$")
 # Spelt in pieces, so this file avoids the forbidden name.
 FORBIDDEN = re.compile(
@@ -83,6 +87,20 @@ def test_no_folder_holds_more_modules_than_a_reader_takes_in() -> None:
 def test_the_first_pages_stay_short() -> None:
     lengths = {name: len((ROOT / name).read_text("utf-8").splitlines()) for name in PAGE_LINES_MAX}
     assert {name: length for name, length in lengths.items() if length > PAGE_LINES_MAX[name]} == {}
+
+
+def test_a_class_name_means_one_thing_in_all_packages() -> None:
+    """Two meanings of one word are told apart by their names, not by the import that a reader has to look up."""
+    places: dict[str, set[str]] = {}
+    for path in product_modules():
+        module = path.relative_to(ROOT).as_posix()
+        if module.split("/")[0] in SOURCE_ROOTS and module not in ERROR_TWINS:
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    places.setdefault(node.name, set()).add(module)
+    shared = {name: sorted(modules) for name, modules in places.items() if len(modules) > 1}
+    assert {name: modules for name, modules in shared.items() if name not in CLASS_NAMES_SHARED} == {}
+    assert shared.keys() >= CLASS_NAMES_SHARED, "a name that is no longer shared leaves the list"
 
 
 def test_no_function_is_longer_than_a_screen() -> None:
