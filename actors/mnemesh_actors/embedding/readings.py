@@ -30,13 +30,13 @@ class NewText:
     text: str
     kind: str
     session: str
-    candidates: tuple[guard.Candidate, ...]
+    candidates: tuple[guard.StoredText, ...]
     seen: guard.Seen
 
 
 async def read(
     embedder: Embedder, texts: Sequence[NewText], within_s: float, *, at_rest: bool = False
-) -> list[tuple[guard.Candidate, ...]]:
+) -> list[tuple[guard.StoredText, ...]]:
     """The candidates of each text, those that are worth it with a reading. `at_rest` leaves the loop and the model to
     others."""
     given = [item.candidates for item in texts]
@@ -64,7 +64,7 @@ async def read(
     ]
 
 
-def _wanted(texts: Sequence[NewText], *, widely: bool = False) -> list[tuple[int, guard.Candidate]]:
+def _wanted(texts: Sequence[NewText], *, widely: bool = False) -> list[tuple[int, guard.StoredText]]:
     return [
         (at, candidate)
         for at, item in enumerate(texts)
@@ -73,7 +73,7 @@ def _wanted(texts: Sequence[NewText], *, widely: bool = False) -> list[tuple[int
 
 
 def is_left_unread(
-    embedder: Embedder, text: NewText, beside: Sequence[guard.Candidate], verdict: guard.Verdict
+    embedder: Embedder, text: NewText, beside: Sequence[guard.StoredText], verdict: guard.Verdict
 ) -> bool:
     """Whether the verdict on a new text misses a reading that the model would do at rest."""
     ready = embedder.pairs == PAIRS_READY
@@ -81,7 +81,7 @@ def is_left_unread(
 
 
 async def judged_at_rest(
-    embedder: Embedder, memory: Memory, candidates: tuple[guard.Candidate, ...], session: str = ""
+    embedder: Embedder, memory: Memory, candidates: tuple[guard.StoredText, ...], session: str = ""
 ) -> guard.Verdict:
     """The verdict on a stored memory, for which nobody waits. The event loop and the model are left to others."""
     unread = NewText(memory.content, memory.kind, session, candidates, {})

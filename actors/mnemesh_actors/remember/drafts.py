@@ -58,7 +58,7 @@ class Prepared:
     vectors: list[Vector] = field(default_factory=list)
     generation: str = ""  # of the vectors
     related: tuple[Related, ...] = ()
-    candidates: tuple[guard.Candidate, ...] = ()  # The guard compares these memories.
+    candidates: tuple[guard.StoredText, ...] = ()  # The guard compares these memories.
     known: Mapping[str, Memory] = field(default_factory=dict)  # The candidates by id.
     seen: guard.Seen = field(default_factory=dict)  # Evidence by candidate.
     verdict: guard.Verdict | None = None  # None without a judgement.
@@ -280,7 +280,7 @@ async def _warm(follower: IndexFollower, item: Prepared) -> None:
             await follower.read(lambda shard: shard.prepare(of_words(item.words, item.draft.space)))
 
 
-def _judged(item: Prepared, candidates: Sequence[guard.Candidate]) -> guard.Verdict:
+def _judged(item: Prepared, candidates: Sequence[guard.StoredText]) -> guard.Verdict:
     draft = item.draft
     return guard.judge(draft.content, draft.kind, candidates, draft.source.session, item.seen)
 
@@ -382,7 +382,7 @@ def _hangs_on(item: Prepared, others: Sequence[tuple[Prepared | Memory, float]])
     least = nearest[-1] if len(nearest) == guard.CONTESTED_MAX else guard.COSINE_MIN
     drafts = [(other.draft if isinstance(other, Prepared) else other, cosine) for other, cosine in others]
     beside = [
-        guard.Candidate(id=str(place), text=draft.content, kind=draft.kind, cosine=min(1.0, cosine), replaceable=True)
+        guard.StoredText(id=str(place), text=draft.content, kind=draft.kind, cosine=min(1.0, cosine), replaceable=True)
         for place, (draft, cosine) in enumerate(drafts)
         if draft.space == item.draft.space and cosine >= least
     ]

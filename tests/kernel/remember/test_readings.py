@@ -68,13 +68,13 @@ def front(worker: Any, pairs: str = PAIRS_READY) -> Embedder:
     return Embedder(EmbeddingPool([worker]), "g", 4, pairs=pairs)
 
 
-def candidate(number: int, text: str, cosine: float = 0.9, **fields: Any) -> guard.Candidate:
-    return guard.Candidate(
+def candidate(number: int, text: str, cosine: float = 0.9, **fields: Any) -> guard.StoredText:
+    return guard.StoredText(
         id=str(number), text=text, kind=fields.pop("kind", "fact"), cosine=cosine, replaceable=True, **fields
     )
 
 
-def unread(*candidates: guard.Candidate, text: str = NEWER, kind: str = "fact") -> readings.NewText:
+def unread(*candidates: guard.StoredText, text: str = NEWER, kind: str = "fact") -> readings.NewText:
     return readings.NewText(text, kind, "", candidates, {})
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh_memory.policy.judge.guard import Candidate, judge
+from mnemesh_memory.policy.judge.guard import StoredText, judge
 from mnemesh_memory.policy.judge.reading import Reading
 from mnemesh_memory.policy.judge.sameness import says_the_same
 
@@ -20,7 +20,7 @@ TURNS = [("before", "after"), ("at least", "at most"), ("from", "to"), ("above",
 
 
 def verdict(older: str, newer: str, read: Reading = SURE) -> str:
-    candidate = Candidate(id="older", text=older, kind="fact", cosine=0.95, replaceable=True, read=read)
+    candidate = StoredText(id="older", text=older, kind="fact", cosine=0.95, replaceable=True, read=read)
     return judge(newer, "fact", [candidate]).action
 
 
@@ -228,7 +228,7 @@ def test_a_sure_reading_of_far_words_is_a_repeat_and_an_unsure_one_is_stored() -
 
 def test_a_reading_without_doubt_links_two_values_that_words_alone_do_not_link() -> None:
     older, newer = "Backups are kept for a month.", "After a fortnight the nightly snapshots get thrown away."
-    candidate = Candidate(id="older", text=older, kind="fact", cosine=0.5, replaceable=False, read=None)
+    candidate = StoredText(id="older", text=older, kind="fact", cosine=0.5, replaceable=False, read=None)
     assert not judge(newer, "fact", [candidate]).contradicts
     read = replace(candidate, read=Reading(0.001, 0.998, 0.001, whole=True))
     assert judge(newer, "fact", [read]).contradicts == ("older",)
@@ -264,7 +264,7 @@ def test_an_end_beyond_what_is_compared_makes_another_text(text: str, one: str, 
         first, second = f"{text}{space}{one}", f"{text}{space}{other}"
         assert not says_the_same(first, second)
         for read in (None, SURE):
-            candidate = Candidate(id="older", text=first, kind="fact", cosine=1.0, replaceable=True, read=read)
+            candidate = StoredText(id="older", text=first, kind="fact", cosine=1.0, replaceable=True, read=read)
             verdict = judge(second, "fact", [candidate])
             assert (verdict.action, verdict.supersedes) == ("ADD", ()), verdict
         assert says_the_same(first, f"{first} ")

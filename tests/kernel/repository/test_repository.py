@@ -19,8 +19,6 @@ FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 FOLDER_MODULES_MAX = 16
 PAGE_LINES_MAX = {"README.md": 150, "ARCHITECTURE.md": 150, "CHANGELOG.md": 60}
-# Classes of several modules that share a name. No name may be added.
-CLASS_NAMES_SHARED = frozenset({"Candidate", "Limits"})
 # One class on each side of the wire for the same fault.
 ERROR_TWINS = frozenset({"memory/mnemesh_memory/values/errors.py", "client/mnemesh/errors.py"})
 GENERATED = re.compile(r"_pb2(_grpc)?\.pyi?$|/field_help\.py$")
@@ -99,8 +97,7 @@ def test_a_class_name_means_one_thing_in_all_packages() -> None:
                 if isinstance(node, ast.ClassDef):
                     places.setdefault(node.name, set()).add(module)
     shared = {name: sorted(modules) for name, modules in places.items() if len(modules) > 1}
-    assert {name: modules for name, modules in shared.items() if name not in CLASS_NAMES_SHARED} == {}
-    assert shared.keys() >= CLASS_NAMES_SHARED, "a name that is no longer shared leaves the list"
+    assert shared == {}
 
 
 def test_no_function_is_longer_than_a_screen() -> None:

@@ -45,7 +45,7 @@ class Contest:
     firm: bool = True  # No rule of grammar keeps it from replacing the older statement.
 
 
-class Limits(NamedTuple):
+class FormLimits(NamedTuple):
     """The likelihoods from which on a pair is judged."""
 
     mark: float  # From here on the newer one is marked as a likely replacement.
@@ -60,7 +60,7 @@ class Trees:
 
     bias: float
     ask: float  # From this likelihood on the writer is asked.
-    limits: Mapping[str, Limits]  # Of each form.
+    limits: Mapping[str, FormLimits]  # Of each form.
     features: tuple[str, ...]
     feature: NDArray[np.intp]  # Of each question, its place in `features`.
     threshold: NDArray[np.float64]
@@ -94,7 +94,7 @@ def trained() -> Trees:
     return Trees(
         bias=stored["bias"],
         ask=stored["ask"],
-        limits={form: Limits(*stored[form]) for form in FORMS},
+        limits={form: FormLimits(*stored[form]) for form in FORMS},
         features=tuple(stored["features"]),
         feature=feature,
         threshold=threshold,

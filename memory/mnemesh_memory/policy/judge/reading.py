@@ -40,7 +40,7 @@ class Reading(NamedTuple):
     whole: bool = False  # The model has read each word of both texts, and knows each.
 
 
-class Limits(NamedTuple):
+class ReadingLimits(NamedTuple):
     """The scores from which on a pair that was read is judged, and the least probability of a repeat."""
 
     ask: float
@@ -57,10 +57,10 @@ def reading_of(row: Sequence[float]) -> Reading:
 
 
 @lru_cache(maxsize=1)
-def limits() -> Limits:
+def limits() -> ReadingLimits:
     """The limits of the package."""
     stored = json.loads(files("mnemesh_memory").joinpath(LIMITS_FILE).read_text("utf-8"))
-    return Limits(**{name: stored[name] for name in Limits._fields})
+    return ReadingLimits(**{name: stored[name] for name in ReadingLimits._fields})
 
 
 def score(reading: Reading, likelihood: float) -> float:

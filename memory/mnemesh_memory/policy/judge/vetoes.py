@@ -133,8 +133,8 @@ def may_be_one(one: str, other: str, *, surely: bool = False) -> bool:
     if bool(lost) != bool(gained):
         return False  # one tells more
     if len(all_words) - len(lost) - len(gained) < NEAR_MIN * len(all_words):
-        order, turned = _names_in_order(first, second), _names_in_order(second, first)
-        return surely and order == turned and not (_narrows(first, second) or _opposed(first, second))
+        in_order = _names_in_order(first, second) == _names_in_order(second, first)
+        return surely and in_order and not (_narrows(first, second) or _opposed(first, second))
     turned = _passives(first) != _passives(second)
     return (
         _telling_words(first) == _telling_words(second)
