@@ -70,6 +70,8 @@ _SIGNS: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
 )
 # No part of an address, an option or a path, and no word that begins with "re-".
 _HYPHEN: Final = re.compile(r"(?<![\w./@-])(?!re-)([A-Za-z]+)-(?=[A-Za-z]+(?![\w/@-]|\.\w))")
+# "No body" is not "nobody".
+_APART: Final = frozenset(("no", "not", "now", "in", "on", "a", "any", "may", "use", "up"))
 _WORDS: Final = re.compile(r"[^\W\d_]+")
 _PAIR: Final = re.compile(r"(?<![\w./@-])(?!re\b)([^\W\d_]+) (?=([^\W\d_]+)(?![\w/@-]|\.\w))")
 
@@ -98,4 +100,8 @@ def _joined(text: str, other: str) -> str:
     """The text with two words as one where the other text writes them so."""
     known = {word for word in map(str.casefold, _WORDS.findall(other)) if len(word) > 4}
 
-    return _PAIR.sub(lambda pair: pair[1] if (pair[1] + pair[2]).casefold() in known else pair[0], text)
+    def joined(pair: re.Match[str]) -> str:
+        first = pair[1].casefold()
+        return pair[1] if first not in _APART and first + pair[2].casefold() in known else pair[0]
+
+    return _PAIR.sub(joined, text)

@@ -15,10 +15,8 @@ from functools import lru_cache
 from typing import Final
 
 from mnemesh_memory.policy.judge.grammar import LEADS, PREPOSITIONS, VERB_BASES
-from mnemesh_memory.policy.judge.rearranged import ORDERED, rearranged, says_order
-from mnemesh_memory.policy.judge.respelling import respelled
 from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement, all_statements
-from mnemesh_memory.policy.judge.wording import EXCHANGED, UNSPOKEN, names_something, spoken, worded
+from mnemesh_memory.policy.judge.wording import EXCHANGED, UNSPOKEN, spoken, worded
 
 Words = tuple[str, ...]
 
@@ -28,6 +26,11 @@ _SEPARATORS: Final = _LAST | {","}
 _MOVED: Final = (LEADS | PREPOSITIONS | {"every"}) - {"of"}
 # Words that one of two texts may have more: they change no value, name, negation, demand, degree or direction.
 _LEAN: Final = frozenset(("that", "also", "really", "simply"))
+# Words by which the order of a list may be the statement.
+_ORDERED: Final = frozenset(
+    ("then", "than", "prefer", "prefers", "preferred", "first", "second", "last", "next", "order", "steps", "followed")
+)
+
 _SPACED_PUNCTUATION = re.compile(r" ?([,.;:!?()\[\]{}\"'\u2018\u2019\u201c\u201d\u3001\u3002]) ?")
 _FINAL_STOPS = ".\u3002\u2026"
 # Lines of code, whose spacing says something.
@@ -42,10 +45,14 @@ _LITERAL: Final = re.compile(
 _EXACT: Final = re.compile(
     r"[<>=!]=|[<>=](?!\w*>)|&&|\|\||!(?=\w)|(?<=\s)[*^+](?=\s)|(?<=\w\s)\+(?=\s\w)|(?<!\w)\+[a-z]\b|(?<![\w-])-{1,2}[A-Za-z][\w-]*|\b_\w+|\b[a-z]+[A-Z]\w*|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])\w{3,}\b"
 )
-_LONG_WORD: Final = re.compile(r"(?<![a-z-])[a-z]{8,}(?![a-z-])")
+_LONG_WORD: Final = re.compile(r"[a-z]{8,}")
 _WORD: Final = re.compile(r"[a-z]{5,}")
 # So many letters stay when a verb changes its form.
 _BEGINNING: Final = 5
+_ORDER: Final = re.compile(
+    r"\b(?:order|sequence|priority|priorities|followed|respectively|ranking|ranked|winners?|left|right|login|host|source)\b",
+    re.IGNORECASE,
+)
 _EACH: Final = re.compile(r"\beach\b(?! other)", re.IGNORECASE)
 _CURRENCIES: Final = {
     name: names.split()[0]
@@ -81,16 +88,7 @@ def says_the_same(one: str, other: str) -> bool:
         return False
     if _joined(first) == _joined(second):
         return True  # a stop, a semicolon or a comma between two clauses
-    if _same_sentences(first, second, ordered=says_order(one)):
-        return True
-    literal = names_something(one) or names_something(other)
-    return rearranged(*map(all_statements, (one, other) if literal else respelled(one, other)))
-
-
-def _same_sentences(first: Sequence[Statement], others: Sequence[Statement], *, ordered: bool) -> bool:
-    """Whether each sentence has a twin, and no other is left."""
-    second = list(others)
-    if ordered or len(first) != len(second):
+    if _ORDER.search(one) or len(first) != len(second):
         return False  # the order of steps may be the statement
     for sentence in first:
         twin = next((part for part in second if part.asks == sentence.asks and same(sentence, part)), None)
@@ -109,8 +107,7 @@ def _long(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=STATEMENTS_KEPT)
 def _begun(text: str) -> frozenset[str]:
-    folded = text.casefold()
-    return frozenset(word[:_BEGINNING] for word in _WORD.findall(f"{folded} {folded.replace('-', '')}"))
+    return frozenset(word[:_BEGINNING] for word in _WORD.findall(text.casefold()))
 
 
 def _quotes(one: str, other: str) -> bool:
@@ -125,6 +122,11 @@ def exact(text: str) -> list[str]:
 
 def _joined(parts: Sequence[Statement]) -> list[str]:
     return [word for part in parts for word in spoken(worded(part))]
+
+
+def is_ordered(text: str) -> bool:
+    """Whether the order of a list may be the statement."""
+    return bool(_ORDER.search(text)) or not _ORDERED.isdisjoint(text.casefold().split())
 
 
 def other_units(one: str, other: str) -> bool:
@@ -215,7 +217,7 @@ def _reordered(one: Words, other: Words) -> bool:
     Items are no phrases, and nothing says that their order counts. Values that change places beside other values may
     belong to those, one by one."""
     first, second = _trimmed(one, other)
-    if sorted(_items(first)) != sorted(_items(second)) or _LAST.isdisjoint(first) or not ORDERED.isdisjoint(one):
+    if sorted(_items(first)) != sorted(_items(second)) or _LAST.isdisjoint(first) or not _ORDERED.isdisjoint(one):
         return False
     if not _MOVED.isdisjoint(first) or (one[0] in VERB_BASES and one[: len(first)] == tuple(first)):
         return False  # phrases, or orders one after the other

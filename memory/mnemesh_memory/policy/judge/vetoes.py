@@ -23,9 +23,8 @@ from mnemesh_memory.policy.judge.grammar import (
     VERB_BASES,
     VERB_FORMS,
 )
-from mnemesh_memory.policy.judge.rearranged import is_ordered
 from mnemesh_memory.policy.judge.respelling import respelled
-from mnemesh_memory.policy.judge.sameness import exact, other_units
+from mnemesh_memory.policy.judge.sameness import exact, is_ordered, other_units
 from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement, all_statements, statements
 
 # Words of order, degree, number, time and condition: one more or one less, and the truth is another.

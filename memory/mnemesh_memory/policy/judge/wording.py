@@ -14,7 +14,6 @@ from typing import Final
 from mnemesh_memory.policy.judge.grammar import ARTICLES, BE, NEGATORS, NUMBERS, RHYTHMS, WORDS_KEPT
 from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement
 from mnemesh_memory.policy.judge.tokens import UNIT_ADJECTIVES, UNIT_NAMES, WEEKDAYS, Token
-from mnemesh_memory.times.time_vocabulary import MONTHS
 from mnemesh_memory.wordlists import table
 
 # Words that a short form leaves out.
@@ -35,11 +34,10 @@ EXCHANGED: Final = (
     | frozenset(NUMBERS)
     | frozenset(RHYTHMS)
     | UNIT_NAMES
-    | frozenset(MONTHS)
 )
 _AMOUNTS: Final = frozenset(("duration", "size", "share", "length", "rhythm", "range", "day", "share of time"))
 # A prefix in capitals before a small b counts bits: 5 Mb are not 5 MB.
-BITS: Final = re.compile(r"[KMGT]i?b\b")
+_BITS: Final = re.compile(r"[KMGT]i?b\b")
 _DIGITS: Final = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _CLOCK: Final = re.compile(r"(\d{1,2})(?::(\d{2}))?\s?([ap])m")
 _IGNORED: Final = frozenset(".:!\u2026\u3002'\"`*")
@@ -72,11 +70,6 @@ def worded(statement: Statement) -> tuple[str, ...]:
 def spoken(words: Sequence[str]) -> list[str]:
     """The words without pauses and without what a short form leaves out."""
     return [word for word in words if word != "," and word not in UNSPOKEN] or [word for word in words if word != ","]
-
-
-def names_something(text: str) -> bool:
-    """Whether a word of the text may be a name, to the letter."""
-    return not _NAMING.isdisjoint(text.casefold().split())
 
 
 def _written(tokens: Sequence[Token], texts: Sequence[str]) -> Iterator[str]:
@@ -125,7 +118,7 @@ def _words(token: Token, text: str, before: str) -> Iterator[str]:
 
 
 def _value(token: Token) -> str:
-    if token.dimension in _AMOUNTS and not BITS.search(token.text):
+    if token.dimension in _AMOUNTS and not _BITS.search(token.text):
         spoken = [word for word in token.text.casefold().split() if word in UNIT_ADJECTIVES]
         return " ".join((f"#{token.key}", *spoken))  # three working days are no three days
     if token.dimension == "time" and (clock := _CLOCK.fullmatch(token.text.casefold())):
