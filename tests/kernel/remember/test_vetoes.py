@@ -206,6 +206,7 @@ def test_values_that_change_places_are_no_repeat_in_any_form(older: str, newer: 
         ("The ranking is speed and cost.", "The ranking is cost and speed."),
         ("Host and port are redis and web respectively.", "Host and port are web and redis respectively."),
         ("Test and merge the branch.", "Merge and test the branch."),
+        ("The long request has no body.", "The long request has nobody."),
         ("I owe you the money.", "You owe me the money."),
         ("Bob was the owner of the shop.", "Bob is the owner of the shop."),
         ("Ask Jan for the key.", "Ask January for the key."),
