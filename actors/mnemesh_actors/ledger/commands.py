@@ -184,6 +184,7 @@ class Committed:
     restorable: bool = False
     replayed: bool = False
     superseded: tuple[Memory, ...] = ()
+    hint: str = ""  # The call that undoes it, where a verdict may be wrong.
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from mnemesh_actors.ledger.commands import Command, Committed, Lookup
 from mnemesh_actors.ledger.commit import write_admission
 from mnemesh_actors.ledger.commit.link_writes import Linking
 from mnemesh_actors.ledger.commit.merge_writes import Merging
-from mnemesh_actors.ledger.commit.verdicts import Decisions, Verdicts, links_of
+from mnemesh_actors.ledger.commit.verdicts import Decisions, Repeat, Verdicts, links_of
 from mnemesh_actors.ledger.commit.write_admission import Admission, edit_of, refuse_endless, replaces, revision_of
 from mnemesh_actors.ledger.feeds.feeds import Feeds
 from mnemesh_actors.ledger.integrity import alarms, incarnation
@@ -40,11 +40,11 @@ from mnemesh_actors.ledger.views import Views
 from mnemesh_actors.storage.data_directory import load_key
 from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_crdt.document.document import Edit, MemoryDocument
-from mnemesh_crdt.document.revisions import forget, restore
+from mnemesh_crdt.document.revisions import SUPERSEDED_BY, forget, restore
 from mnemesh_crdt.intake.intake import Intake
 from mnemesh_memory.policy.purposes import purpose_of
 from mnemesh_memory.text.text import duplicate_key
-from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, Unavailable
+from mnemesh_memory.values.errors import MnemeshError, Unavailable
 from mnemesh_memory.values.model import LedgerStatus, Link
 
 
@@ -72,7 +72,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 self._uses = Uses(self._db)
                 self._cursors = Cursors(self._db)
                 self._admission = Admission(self._db, self._journal, self._uses.note)
-                self._verdicts = Verdicts(self._journal, self._admission, self._uses.note)
+                self._verdicts = Verdicts(self._db, self._journal, self._admission, self._uses.note)
                 linking = Linking(self._db, self._journal, node_id)
                 merging = Merging(self._journal, self._admission)
                 self._carriers: dict[type[Command], Callable[..., Committed]] = {
@@ -159,6 +159,9 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
     def _carry_out(self, command: Command) -> Committed:
         if replayed := self._journal.written_by(command.actor):
             memory = self._journal.memory(replayed)
+            if isinstance(command, commands.Create) and write_admission.is_aside(memory):
+                memory = self._journal.memory(memory.superseded_by)
+                return Committed(action="NOOP", memory=memory, seq=self._journal.last_seq(), reason="repeated already")
             return Committed(
                 action=write_admission.action_again(command, memory),
                 memory=memory,
@@ -184,15 +187,13 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 known = self._replace_by(known, command)
                 self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, known, command.at)
             return known
+        if repeat := self._verdicts.repeat(command):
+            aside = self._put_aside(repeat, command) if repeat.to_keep else ""
+            result = self._verdicts.reinforced(repeat, command.at, aside)
+            self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, result, command.at)
+            return result
+        id_ = self._admission.new_id(command)
         standing = self._verdicts.as_judged(draft.space, command.verdict)
-        if twin := self._verdicts.said_before(command.verdict, standing, command.at):
-            self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, twin, command.at)
-            return twin
-        taken = self._admission.taken(command.id)
-        if taken and command.spare_id == command.id:
-            # Only a retry brings the same fresh id again. Its write is answered above, unless the memory was erased.
-            raise FailedPrecondition(f"{command.id} was erased meanwhile", field="id", value=command.id)
-        id_ = command.spare_id if taken else command.id
         olds = self._admission.to_replace(draft, command.visible)
         outdated = self._verdicts.outdated(command, standing)
         links = (
@@ -205,7 +206,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             revision=revision_of(draft, command),
             tags_put=draft.tags,
             links_put=tuple(dict.fromkeys(links)),
-            mark="" if taken else command.mark,
+            mark=command.mark if id_ == command.id else "",
             forced=draft.force,
             at=command.at,
         )
@@ -225,6 +226,21 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
         )
         self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, result, command.at)
         return result
+
+    def _put_aside(self, repeat: Repeat, command: commands.Create) -> str:
+        """Keep a text that says nothing new by the verdict of the guard: superseded from the start by the memory that
+        it repeats. The guard may be wrong, and `restore` then brings the text back. Gives its id."""
+        id_ = self._admission.new_id(command)
+        edit = Edit(
+            revision=revision_of(command.draft, command),
+            tags_put=command.draft.tags,
+            links_put=(*command.draft.links, Link(SUPERSEDED_BY, repeat.memory.id)),
+            mark=command.mark if id_ == command.id else "",
+            at=command.at,
+        )
+        self._journal.write(MemoryDocument(id_, command.draft.space), edit, command.actor, command)
+        keep(self._db, command.vectors)
+        return id_
 
     def _replace_by(self, known: Committed, command: commands.Create) -> Committed:
         """An exact duplicate meant to supersede others: the existing memory takes their place."""

@@ -232,7 +232,7 @@ class Writing:
         # A writer who forces a text, or names its predecessor, has decided already.
         fresh = item is not None and outcome.action == "ADD" and not (item.draft.force or outcome.replayed)
         verdict = item.verdict if item and not outcome.replayed and item.done is outcome else None
-        hint = verdict.hint if verdict and verdict.reason in outcome.reason else ""
+        hint = outcome.hint or (verdict.hint if verdict and verdict.reason in outcome.reason else "")
         near = guard.near(other for other in related if other.id != outcome.memory.id)
         reasons = (
             outcome.reason,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh_memory.policy.judge.guard import StoredText, judge
+from mnemesh_memory.policy.judge.guard import OlderText, judge
 from mnemesh_memory.policy.judge.reading import Reading
 from mnemesh_memory.policy.judge.sameness import says_the_same
 
@@ -20,7 +20,7 @@ TURNS = [("before", "after"), ("at least", "at most"), ("from", "to"), ("above",
 
 
 def verdict(older: str, newer: str, read: Reading = SURE) -> str:
-    candidate = StoredText(id="older", text=older, kind="fact", cosine=0.95, replaceable=True, read=read)
+    candidate = OlderText(id="older", text=older, kind="fact", cosine=0.95, replaceable=True, read=read)
     return judge(newer, "fact", [candidate]).action
 
 
@@ -229,12 +229,51 @@ def test_a_sure_reading_of_far_words_is_a_repeat_and_an_unsure_one_is_stored() -
 
 def test_a_reading_without_doubt_links_two_values_that_words_alone_do_not_link() -> None:
     older, newer = "Backups are kept for a month.", "After a fortnight the nightly snapshots get thrown away."
-    candidate = StoredText(id="older", text=older, kind="fact", cosine=0.5, replaceable=False, read=None)
+    candidate = OlderText(id="older", text=older, kind="fact", cosine=0.5, replaceable=False, read=None)
     assert not judge(newer, "fact", [candidate]).contradicts
     read = replace(candidate, read=Reading(0.001, 0.998, 0.001, whole=True))
     assert judge(newer, "fact", [read]).contradicts == ("older",)
     part = replace(candidate, read=Reading(0.001, 0.998, 0.001, whole=False))
     assert judge(newer, "fact", [part]) == judge(newer, "fact", [candidate]), "a part of the texts was read"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The backup runs every morning.", "The backup runs every evening."),
+        ("The backup runs nightly.", "The backup runs daily."),
+        ("There are a few tests for the parser.", "There are few tests for the parser."),
+        ("Only a little memory is left.", "Only little memory is left."),
+        ("No, deploys are allowed on Friday.", "No deploys are allowed on Friday."),
+        ("Ada is asked before every release.", "Ada asked before every release."),
+        ("Backup and delete the table.", "Delete and backup the table."),
+        ("We backup and delete old rows nightly.", "We delete and backup old rows nightly."),
+        ("The service stops and starts the worker.", "The service starts and stops the worker."),
+        ("Ask Rob and Ada or Tim.", "Ask Rob or Ada and Tim."),
+        ("We talked about Redis.", "We talked approximately Redis."),
+        ("Max owns the billing service.", "Maximum owns the billing service."),
+        ("Ask IT before the change.", "Ask it before the change."),
+        ("Redis is used. It is slow. Kafka is used.", "Redis is used. Kafka is used. It is slow."),
+        ("Stop the node. Delete the data.", "Delete the data. Stop the node."),
+    ],
+)
+def test_of_two_texts_that_nearly_have_the_same_words_both_are_stored(one: str, other: str) -> None:
+    assert not says_the_same(one, other)
+    assert not says_the_same(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The backup runs nightly.", "The backup runs every night."),
+        ("Max. 3 sessions per user", "Maximum three sessions per user"),
+        ("About 30 people work here.", "Around thirty people work here."),
+        ("The lab uses Redis, Kafka and Flink.", "The lab uses Flink, Kafka and Redis."),
+    ],
+)
+def test_a_short_form_and_another_order_of_a_list_say_the_same(one: str, other: str) -> None:
+    assert says_the_same(one, other)
+    assert says_the_same(other, one)
 
 
 LONG: Final = [
@@ -265,7 +304,7 @@ def test_an_end_beyond_what_is_compared_makes_another_text(text: str, one: str, 
         first, second = f"{text}{space}{one}", f"{text}{space}{other}"
         assert not says_the_same(first, second)
         for read in (None, SURE):
-            candidate = StoredText(id="older", text=first, kind="fact", cosine=1.0, replaceable=True, read=read)
+            candidate = OlderText(id="older", text=first, kind="fact", cosine=1.0, replaceable=True, read=read)
             verdict = judge(second, "fact", [candidate])
             assert (verdict.action, verdict.supersedes) == ("ADD", ()), verdict
         assert says_the_same(first, f"{first} ")

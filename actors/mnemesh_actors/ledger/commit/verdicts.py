@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from mnemesh_actors.ledger.commands import Committed, Create, Decide, Judge
 from mnemesh_actors.ledger.commit.write_admission import Admission, refuse_endless
@@ -16,16 +17,33 @@ from mnemesh_crdt.document.document import Edit
 from mnemesh_crdt.document.revisions import shown, supersede
 from mnemesh_memory.access.grants import OWNER, principal_of
 from mnemesh_memory.policy.judge.guard import Verdict
+from mnemesh_memory.policy.judge.sameness import almost_identical
 from mnemesh_memory.policy.precedence import undecided
 from mnemesh_memory.values.errors import FailedPrecondition
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLACE, OPEN_TYPES, SUPERSEDES
 from mnemesh_memory.values.model import Link, Memory
 
 
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A text that `memory` says already by the guard's verdict. Unless it is there to the letter, it is `to_keep`."""
+
+    memory: Memory
+    verdict: Verdict
+    to_keep: bool
+
+
 class Verdicts:
     """`touch` is told which memory a text that says the same reinforces."""
 
-    def __init__(self, journal: Journal, admission: Admission, touch: Callable[[list[str], int], None]) -> None:
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        journal: Journal,
+        admission: Admission,
+        touch: Callable[[list[str], int], None],
+    ) -> None:
+        self._db = db
         self._journal = journal
         self._admission = admission
         self._touch = touch
@@ -36,18 +54,40 @@ class Verdicts:
         here = self._admission.memories_here(list(heads), space)
         return {memory.id: memory for memory in here if memory.state == "active" and memory.heads == heads[memory.id]}
 
-    def said_before(self, verdict: Verdict | None, standing: Mapping[str, Memory], now: int) -> Committed | None:
-        """The outcome for a text that a memory says already in other order or spelling; the memory is reinforced."""
-        if verdict is None or verdict.action != "NOOP" or verdict.target_id not in standing:
+    def repeat(self, command: Create) -> Repeat | None:
+        """The memory that says the text of a command already in other order, spelling or words. None for a new text,
+        or when the memory changed since the guard read it."""
+        verdict = command.verdict
+        if verdict is None or verdict.action != "NOOP":
             return None
-        memory = standing[verdict.target_id]
+        memory = self.as_judged(command.draft.space, verdict).get(verdict.target_id)
+        if memory is None:
+            return None
+        known = almost_identical(memory.content, command.draft.content) or self._is_aside(memory, command)
+        return Repeat(memory, verdict, to_keep=not known)
+
+    def _is_aside(self, memory: Memory, command: Create) -> bool:
+        """Whether the text of a command was put aside for the memory before."""
+        row = self._db.execute(
+            "SELECT 1 FROM text_hash t JOIN memory m ON m.id = t.doc WHERE t.space = ? AND t.hash = ? "
+            "AND m.state = 'superseded' AND json_extract(m.detail, '$.superseded_by') = ? LIMIT 1",
+            (memory.space, bytes.fromhex(command.duplicate_key), memory.id),
+        ).fetchone()
+        return row is not None
+
+    def reinforced(self, repeat: Repeat, now: int, aside: str = "") -> Committed:
+        """The outcome for a repeat, of which the text was put `aside` under that id, or is there already."""
+        memory, reason = repeat.memory, repeat.verdict.reason
         self._touch([memory.id], now)
+        if not aside:
+            return replace(self._journal.unchanged(memory, reason), deduplicated=True)
         return Committed(
             action="NOOP",
             memory=memory,
-            seq=self._journal.unchanged(memory, verdict.reason).seq,
-            reason=verdict.reason,
+            seq=self._journal.last_seq(),
+            reason=f"{reason}; the text is kept aside as {aside}",
             deduplicated=True,
+            hint=f'if it says something else, call restore(id="{aside}")',
         )
 
     def judge(self, command: Judge) -> Committed:

@@ -258,6 +258,15 @@ class Admission:
         self.refuse_last(old, command.agent)
         return self._journal.write(document, edit, os.urandom(16), command)[0]
 
+    def new_id(self, command: Create) -> str:
+        """The id of a new memory: a spare one where the id of its key is taken. Raises FailedPrecondition."""
+        if not self.taken(command.id):
+            return command.id
+        if command.spare_id == command.id:
+            # Only a retry brings the same fresh id again. Its write is answered before, unless the memory was erased.
+            raise FailedPrecondition(f"{command.id} was erased meanwhile", field="id", value=command.id)
+        return command.spare_id
+
     def taken(self, id_: str) -> bool:
         """Whether a new memory may not have this id. A memory has it or had it, or a retraction waits here: then the
         new text would go as soon as the two meet."""
@@ -336,6 +345,11 @@ def action_again(command: Command, memory: Memory) -> str:
     if isinstance(command, Create):
         return "SUPERSEDE" if any(link.type == "supersedes" for link in memory.links) else "ADD"
     return action_of(command)
+
+
+def is_aside(memory: Memory) -> bool:
+    """Whether a memory was put aside as a repeat when it was written. Another one has a revision that closed it."""
+    return memory.state == "superseded" and memory.version == 1
 
 
 def replaces(olds: Sequence[Memory]) -> str:

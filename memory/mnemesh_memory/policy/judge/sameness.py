@@ -1,7 +1,7 @@
 """Whether two texts say the same in other order or spelling. Values and words are equal one by one.
 
 Two sentences are compared in one wording (`wording`). Then a clause or phrase may stand at the other end of its
-sentence, and the items of a list may have another order. A text that says the same is not stored, so in doubt two texts
+sentence, and the items of a list may have another order. A text that says the same is put aside, so in doubt two texts
 differ: words of place, time, cause and direction keep their sides.
 """
 
@@ -12,10 +12,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Final
 
-from mnemesh_memory.policy.judge.grammar import LEADS, PREPOSITIONS, VERB_BASES
+from mnemesh_memory.policy.judge.grammar import LEADS, PREPOSITIONS, PRONOUNS, VERB_BASES, VERB_FORMS
 from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement, all_statements
+from mnemesh_memory.policy.judge.tokens import is_past
 from mnemesh_memory.policy.judge.wording import EXCHANGED, UNSPOKEN, spoken, worded
 
 Words = tuple[str, ...]
@@ -24,6 +26,8 @@ _LAST: Final = frozenset(("and", "or"))  # before the last item of a list
 _SEPARATORS: Final = _LAST | {","}
 # A phrase that begins with these may stand elsewhere in its sentence.
 _MOVED: Final = (LEADS | PREPOSITIONS | {"every"}) - {"of"}
+# Words by which a sentence leads on from the one before it.
+_LEADING_ON: Final = PRONOUNS | VERB_BASES
 # Words that one of two texts may have more: they change no value, name, negation, demand, degree or direction.
 _LEAN: Final = frozenset(("that", "also", "really", "simply"))
 # Words by which the order of a list may be the statement.
@@ -43,7 +47,7 @@ _LITERAL: Final = re.compile(
 # Signs and words that are compared letter by letter and in order: comparisons, options, names with `_` or inner
 # capitals, and words that mix letters and digits.
 _EXACT: Final = re.compile(
-    r"[<>=!]=|[<>=](?!\w*>)|&&|\|\||!(?=\w)|(?<=\s)[*^+](?=\s)|(?<=\w\s)\+(?=\s\w)|(?<!\w)\+[a-z]\b|(?<![\w-])-{1,2}[A-Za-z][\w-]*|\b_\w+|\b[a-z]+[A-Z]\w*|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])\w{3,}\b"
+    r"[<>=!]=|[<>=](?!\w*>)|&&|\|\||!(?=\w)|(?<=\s)[*^+](?=\s)|(?<=\w\s)\+(?=\s\w)|(?<!\w)\+[a-z]\b|(?<![\w-])-{1,2}[A-Za-z][\w-]*|\b(?:IT|US)\b|\b_\w+|\b[a-z]+[A-Z]\w*|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])\w{3,}\b"
 )
 _LONG_WORD: Final = re.compile(r"[a-z]{8,}")
 _WORD: Final = re.compile(r"[a-z]{5,}")
@@ -86,9 +90,11 @@ def says_the_same(one: str, other: str) -> bool:
         return False
     if any(part.asks for part in first) != any(part.asks for part in second):
         return False
+    if any(_is_done_to(*pair) or _is_done_to(*reversed(pair)) for pair in product(first, second)):
+        return False
     if _joined(first) == _joined(second):
         return True  # a stop, a semicolon or a comma between two clauses
-    if _ORDER.search(one) or len(first) != len(second):
+    if _ORDER.search(one) or len(first) != len(second) or (len(first) > 1 and any(map(_follows, first))):
         return False  # the order of steps may be the statement
     for sentence in first:
         twin = next((part for part in second if part.asks == sentence.asks and same(sentence, part)), None)
@@ -96,6 +102,11 @@ def says_the_same(one: str, other: str) -> bool:
             return False
         second.remove(twin)
     return True
+
+
+def _follows(sentence: Statement) -> bool:
+    """Whether the sentence says something of the one before, or may be a step after it."""
+    return not _LEADING_ON.isdisjoint(sentence.words[:1])
 
 
 @lru_cache(maxsize=STATEMENTS_KEPT)
@@ -171,6 +182,11 @@ def same(one: Statement, other: Statement) -> bool:
     return any(spoken(turn) == spoken(after) for turn in turns) or _reordered(before, after)
 
 
+def _is_done_to(one: Statement, other: Statement) -> bool:
+    """Whether the first word of one sentence acts in the other: "Ada is asked", "Ada asked"."""
+    return one.words[1:2] == ("is",) and other.words[1:2] == one.words[2:3] and is_past("".join(one.words[2:3]))
+
+
 @lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def _telling(statement: Statement) -> tuple[str, ...]:
     """The words of a sentence, sorted, but for those that one of two texts may have more."""
@@ -219,8 +235,12 @@ def _reordered(one: Words, other: Words) -> bool:
     first, second = _trimmed(one, other)
     if sorted(_items(first)) != sorted(_items(second)) or _LAST.isdisjoint(first) or not _ORDERED.isdisjoint(one):
         return False
-    if not _MOVED.isdisjoint(first) or (one[0] in VERB_BASES and one[: len(first)] == tuple(first)):
-        return False  # phrases, or orders one after the other
+    if not _MOVED.isdisjoint(first) or _LAST.issubset(first):
+        return False  # phrases, or two lists
+    begin = next((at for at, (word, twin) in enumerate(zip(one, other, strict=False)) if word != twin), 0)
+    in_turn = not VERB_BASES.isdisjoint((one[0], other[0])) if not begin else one[begin - 1] in PRONOUNS
+    if in_turn or all(item[0] in VERB_FORMS for item in _items(first)):
+        return False  # deeds one after the other
     values = sum(map(_is_value, first))
     is_one_list = sum(word in _SEPARATORS for word in first) == sum(word in _SEPARATORS for word in one)
     return is_one_list and values in (0, sum(map(_is_value, one)))

@@ -67,6 +67,7 @@ _IS: Final = re.compile(
     re.IGNORECASE,
 )
 # The only words without a value of their own that may be joined with the following ones.
+_PARTS_OF_DAY: Final = frozenset(("morning", "evening", "night"))
 _BEFORE_UNITS: Final = frozenset(("a", "an", "every"))
 # Words that multiply the number before, as far as it is below this bound: "two thousand three hundred".
 _FACTORS: Final = {"dozen": float("inf"), "hundred": 1e3, "thousand": 1e6, "million": 1e9, "billion": 1e12}
@@ -143,7 +144,7 @@ def _word(word: str) -> Token:
     if folded in ("noon", "midnight"):
         return Token(word, "12:00" if folded == "noon" else "00:00", "time")
     if folded in RHYTHMS:
-        return Token(word, f"every {RHYTHMS[folded]:.12g}", "rhythm")
+        return Token(word, _rhythm(RHYTHMS[folded], folded), "rhythm")
     count, _, unit = folded.partition("-")
     if NUMBERS.get(count, 0) in _TENS and NUMBERS.get(unit, 0) in _ONES:
         return Token(word, f"{NUMBERS[count] + NUMBERS[unit]:g}", "number")  # "twenty-five"
@@ -268,11 +269,17 @@ def _every(part: Sequence[Token], words: Sequence[str]) -> Joined:
         return None
     size = _stretch(words[1])
     if size is not None:
-        return Token(" ".join(words[:2]), f"every {size:.12g}", "rhythm"), 2
+        return Token(" ".join(words[:2]), _rhythm(size, words[1]), "rhythm"), 2
     size = _stretch(words[2]) if len(part) > 2 and part[1].dimension == "number" else None
     if size is None:
         return None
     return Token(" ".join(words[:3]), f"every {(_amount(part[1].key) or 1.0) * size:.12g}", "rhythm"), 3
+
+
+def _rhythm(size: float, word: str) -> str:
+    """A key for "every night", "nightly" or "daily": a part of the day is no other part, and no whole day."""
+    part = word.removesuffix("ly")
+    return f"every {part}" if part in _PARTS_OF_DAY else f"every {size:.12g}"
 
 
 def _range(part: Sequence[Token], before: str) -> Joined:

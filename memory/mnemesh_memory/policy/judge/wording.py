@@ -11,7 +11,16 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from mnemesh_memory.policy.judge.grammar import ARTICLES, BE, NEGATORS, NUMBERS, RHYTHMS, WORDS_KEPT
+from mnemesh_memory.policy.judge.grammar import (
+    ARTICLES,
+    AUXILIARIES,
+    BE,
+    NEGATORS,
+    NUMBERS,
+    RHYTHMS,
+    VERB_FORMS,
+    WORDS_KEPT,
+)
 from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement
 from mnemesh_memory.policy.judge.tokens import UNIT_ADJECTIVES, UNIT_NAMES, WEEKDAYS, Token
 from mnemesh_memory.wordlists import table
@@ -43,6 +52,8 @@ _CLOCK: Final = re.compile(r"(\d{1,2})(?::(\d{2}))?\s?([ap])m")
 _IGNORED: Final = frozenset(".:!\u2026\u3002'\"`*")
 _CONDITIONS: Final = frozenset(("if", "when", "once"))
 _PAUSES: Final = frozenset(";,()\u2013\u2014-")
+# Words for "approximately" that mean something else unless a value follows.
+_BEFORE_VALUES: Final = frozenset(("about", "around"))
 
 
 # In a sentence that names something, a word may be the name, to the letter.
@@ -72,18 +83,22 @@ def spoken(words: Sequence[str]) -> list[str]:
     return [word for word in words if word != "," and word not in UNSPOKEN] or [word for word in words if word != ","]
 
 
-def _written(tokens: Sequence[Token], texts: Sequence[str]) -> Iterator[str]:
+def _written(tokens: Sequence[Token], texts: tuple[str, ...]) -> Iterator[str]:
     at, before = 0, ""
     names = not _NAMING.isdisjoint(texts)
     while at < len(tokens):
         text, token = texts[at], tokens[at]
-        variant = _variant(texts, at) if text in _WORDINGS and not (names or before in NEGATORS) else ()
+        is_fixed = names or before in NEGATORS or _is_itself(tokens, at)
+        variant = () if text not in _WORDINGS or is_fixed else _variant(texts, at)
         if variant:
             yield from _ROWS[variant]
             at += len(variant)
         elif text == "on" and texts[at + 1 : at + 2] and texts[at + 1].removesuffix("s") in WEEKDAYS:
             day = texts[at + 1]
             yield from ("every", day[:-1]) if day.endswith("s") else ("on", day)
+            at += 2
+        elif not at and text in ("no", "yes") and texts[1:2] == (",",):
+            yield f"{text},"  # an answer, where "no deploys" is none
             at += 2
         else:
             if token.mark or token.dimension or text == "a" or "-" in text:
@@ -93,6 +108,14 @@ def _written(tokens: Sequence[Token], texts: Sequence[str]) -> Iterator[str]:
             at += 1
         if texts[at - 1] not in BE:
             before = texts[at - 1]
+
+
+def _is_itself(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a word that may stand for another one stands for itself here. "Max" may be a person."""
+    after = tokens[at + 1] if at + 1 < len(tokens) else None
+    if tokens[at].text == "Max":
+        return at > 0 or after is None or after.text in VERB_FORMS or after.text in AUXILIARIES
+    return tokens[at].text in _BEFORE_VALUES and not (after and after.dimension)
 
 
 def _variant(texts: Sequence[str], at: int) -> tuple[str, ...]:

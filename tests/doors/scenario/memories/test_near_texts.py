@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from scenario_doors import Door
 from told_texts import SIX
 
@@ -43,13 +45,29 @@ async def test_a_decision_stands_until_a_change_is_stated_and_both_are_linked(do
     assert (done["action"], done["memory"]["id"]) == ("SUPERSEDE", new["memory"]["id"]), "the one that was just stored"
 
 
-async def test_a_text_that_says_the_same_in_other_spelling_or_order_is_no_new_memory(door: Door, space: str) -> None:
+async def test_a_text_in_another_order_is_kept_aside_once_and_restored_by_one_call(door: Door, space: str) -> None:
     old = (await door.call("remember", content="If a build is red, nobody merges", space=space))["memory"]["id"]
-    for text in ("if a build is red, nobody merges.", "Nobody merges if the build is red"):
-        assert (await door.call("check", content=text, space=space))["action"] == "NOOP"
-        again = await door.call("remember", content=text, space=space)
-        assert (again["action"], again["memory"]["id"], again["deduplicated"]) == ("NOOP", old, True)
-        assert again["reason"] == f"{old} says the same"
+    same = await door.call("remember", content="if a build is red, nobody merges.", space=space)
+    assert (same["action"], same["memory"]["id"], same["reason"]) == ("NOOP", old, f"{old} says the same")
+    text = "Nobody merges if the build is red"
+    assert (await door.call("check", content=text, space=space))["action"] == "NOOP"
+    again = await door.call("remember", content=text, space=space)
+    assert (again["action"], again["memory"]["id"], again["deduplicated"]) == ("NOOP", old, True)
+    said, aside = again["reason"].split("; the text is kept aside as ")
+    assert (said, again["hint"]) == (f"{old} says the same", f'if it says something else, call restore(id="{aside}")')
+    (kept,) = (await door.call("get", ids=[aside]))["memories"]
+    assert (kept["content"], kept["state"], kept["superseded_by"]) == (text, "superseded", old)
+    assert [result["memory"]["id"] for result in await _recalled(door, space, text)] == [old]
+    third = await door.call("remember", content=text, space=space)
+    assert (third["action"], third["memory"]["id"], third["reason"]) == ("NOOP", old, f"{old} says the same")
+    assert (await door.call("restore", id=aside))["action"] == "RESTORE"
+    assert {result["memory"]["id"] for result in await _recalled(door, space, text)} == {old, aside}
+    assert (await door.call("remember", content=text, space=space))["memory"]["id"] == aside
+
+
+async def _recalled(door: Door, space: str, text: str) -> list[dict[str, Any]]:
+    results: list[dict[str, Any]] = (await door.call("recall", query=text, spaces=[space]))["results"]
+    return results
 
 
 async def test_a_text_that_says_more_or_another_thing_is_added(door: Door, space: str) -> None:
