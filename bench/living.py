@@ -42,7 +42,7 @@ from mnemesh_memory.policy.dynamics.engram import (
 from mnemesh_memory.policy.dynamics.forgetting import shown
 from mnemesh_memory.policy.dynamics.reconsolidation import Labile, reconsolidated
 from mnemesh_memory.policy.dynamics.surprisal import SURPRISING_BITS, continuity, surprise
-from mnemesh_memory.policy.judge.guard import StoredText, judge
+from mnemesh_memory.policy.judge.guard import OlderText, judge
 from mnemesh_memory.text.text import estimate_tokens
 
 DATA: Final = Path(__file__).resolve().parent.parent / "tests" / "data"
@@ -176,7 +176,7 @@ def window_rows() -> Iterator[tuple[str, ...]]:
 
 def _verdicts(older: str, newer: str, aside: str) -> Iterator[str]:
     text = older.rstrip(". ") + "." + aside if aside else older
-    old = StoredText(id="old", text=text, kind="fact", cosine=0.75, replaceable=True, heads=("1@a",))
+    old = OlderText(id="old", text=text, kind="fact", cosine=0.75, replaceable=True, heads=("1@a",))
     alone = judge(newer, "fact", [old])
     yield "pairs"
     yield f"{alone.action} alone"

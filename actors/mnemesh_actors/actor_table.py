@@ -1,4 +1,5 @@
-"""The actors of a node, one row each. A new actor is a class, a port and a row. `start` wires from it."""
+"""The actors of a node, one row each. A new actor is a class, a port and a row, which its spawn in
+`node/assembly.py` names."""
 
 from __future__ import annotations
 

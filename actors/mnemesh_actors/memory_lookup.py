@@ -57,10 +57,10 @@ async def granted(
     tied = [memory for memory in shown if memory.tied]
     if not tied:
         return shown
-    marked = precedence.marked_memories(
+    annotated = precedence.with_precedence(
         tied, await beside(caller, rows or RowSource(parts, grants.readable(caller)), tied, ties)
     )
-    by_id = {memory.id: memory for memory in marked}
+    by_id = {memory.id: memory for memory in annotated}
     return [by_id.get(memory.id, memory) for memory in shown]
 
 

@@ -16,7 +16,7 @@ from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.ports import LedgerPort, Rerank
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.batch import Batcher
-from mnemesh_actors.runtime.bell import CommitNews
+from mnemesh_actors.runtime.bell import LogHead
 from mnemesh_actors.runtime.budget import Foreground
 from mnemesh_actors.runtime.zones import machine_zone
 from mnemesh_memory.policy.dynamics.engram import EngramTable
@@ -68,7 +68,7 @@ class NodePorts:
     clock: Callable[[], int]
     entropy: Callable[[int], bytes]
     config: MeshConfig
-    news: CommitNews = field(default_factory=CommitNews)
+    news: LogHead = field(default_factory=LogHead)
     reranker: Handle[Rerank] | None = None
     foreground: Foreground = field(default_factory=Foreground)
     triggers: TriggerTable = field(default_factory=TriggerTable)
@@ -86,10 +86,10 @@ class NodePorts:
 
     @property
     def embedder(self) -> Embedder:
-        """Of the vector space that answers now. A caller that takes its vectors to the index holds on to the space."""
+        """Of the generation that answers now. A caller that takes its vectors to the index holds on to it."""
         return self.serving.current.embedder
 
     @property
     def follower(self) -> IndexFollower:
-        """Of the vector space that answers now."""
+        """Of the generation that answers now."""
         return self.serving.current.follower

@@ -344,7 +344,8 @@ class Consumer(Protocol):
         A memory that the page only changes may be erased by now. Raises MnemeshError for a page to be given again."""
 
     async def reset(self) -> None:
-        """Drop everything: the next page begins the log."""
+        """Drop everything, or begin anew with the ledger as it is. The next page follows the consumer's own cursor, or
+        begins the log."""
 
 
 @runtime_checkable

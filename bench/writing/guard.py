@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
-from mnemesh_memory.policy.judge.guard import StoredText, Verdict, judge, to_read
+from mnemesh_memory.policy.judge.guard import OlderText, Verdict, judge, to_read
 from mnemesh_memory.policy.judge.reading import Reading, reading_of
 
 DATA: Final = Path(__file__).resolve().parents[2] / "tests" / "data" / "guard"
@@ -50,8 +50,8 @@ def verdict_of(pair: Pair) -> Verdict:
     return judge(pair.newer, "fact", [_candidate(pair)])
 
 
-def _candidate(pair: Pair) -> StoredText:
-    return StoredText(id="older", text=pair.older, kind="fact", cosine=pair.cosine, replaceable=True, read=pair.read)
+def _candidate(pair: Pair) -> OlderText:
+    return OlderText(id="older", text=pair.older, kind="fact", cosine=pair.cosine, replaceable=True, read=pair.read)
 
 
 def outcome(verdict: Verdict) -> str:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import CHANGE, Entry
-from mnemesh_crdt.changes.operations import ChangeOperation, ChangeOps, OpId
+from mnemesh_crdt.changes.operations import ChangeContent, ChangeOperation, OpId
 from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.document import Edit
 from mnemesh_crdt.document.shape import DocumentState
@@ -52,7 +52,7 @@ class Forged:
     others: tuple[str, ...] | None = None
 
     @staticmethod
-    def of(change: ChangeOps) -> Forged:
+    def of(change: ChangeContent) -> Forged:
         head = change.head
         return Forged(
             head.deps, head.actor, change.first, change.operations, head.seq, change.time, change.message, change.extra

@@ -16,7 +16,7 @@ from mnemesh_actors.consumers.consumer import ConsumerRunner
 from mnemesh_actors.consumers.feed_loop import FeedLoop
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.ports import CursorStore
-from mnemesh_actors.runtime.bell import CommitNews
+from mnemesh_actors.runtime.bell import LogHead
 from mnemesh_actors.runtime.budget import Budget, Foreground
 
 PAGE_ENTRIES = 2
@@ -123,7 +123,7 @@ class RunnerSubject:
         self.name = consumer.__name__
         self.points, self.notices = Points(), list[str]()
         self.ledger: Any = Relay(scene.ledger)
-        self.news = CommitNews()
+        self.news = LogHead()
         self.tally = consumer(self.ledger, self.points)
         self.cursor = f"tally {next(CURSORS)}"
         self.budget = Budget(foreground, share)

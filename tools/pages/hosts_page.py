@@ -151,9 +151,9 @@ topic begin another topic.
 def hosts_page() -> str:
     """The text of docs/hosts.md."""
     places = [
-        (host.title, part.kind, _place(part), " or ".join(f"`{name}`" for name in part.project), _key(part))
+        (host.title, file.kind, _place(file), " or ".join(f"`{name}`" for name in file.project), _key(file))
         for host in HOSTS.values()
-        for part in host.all_parts
+        for file in host.all_files
     ]
     entries = [
         (f"{host.title}: `{host.name}`", f"`{json.dumps(host.shape(('/path/to/mnemesh', 'mcp')))}`")
@@ -198,13 +198,17 @@ def plugin_hooks() -> str:
     return text.replace(f"mcp__{NAME}__", events.TOOL_PREFIXES[1])
 
 
-def _place(part: HostFile) -> str:
-    files = " or ".join(f"`{part.user.folder}/{name}`" for name in part.user.names)
-    return files + (f"; `{part.user.variable}` moves the folder" if part.user.variable else "")
+def _place(host_file: HostFile) -> str:
+    files = " or ".join(f"`{host_file.user.folder}/{name}`" for name in host_file.user.names)
+    return files + (f"; `{host_file.user.variable}` moves the folder" if host_file.user.variable else "")
 
 
-def _key(part: HostFile) -> str:
-    return f"{part.format} `{'.'.join(part.key)}`" if part.key else f"{part.format}, with `--instructions`"
+def _key(host_file: HostFile) -> str:
+    return (
+        f"{host_file.format} `{'.'.join(host_file.key)}`"
+        if host_file.key
+        else f"{host_file.format}, with `--instructions`"
+    )
 
 
 def _fired(known: Mapping[str, str], meaning: str) -> str:

@@ -18,7 +18,7 @@ from mnemesh_actors.consumers.feed_loop import FeedLoop, LogReader, Waiting
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.ports import Consumer, CursorStore, LedgerFeed
 from mnemesh_actors.runtime.base import Handle
-from mnemesh_actors.runtime.bell import CommitNews
+from mnemesh_actors.runtime.bell import LogHead
 from mnemesh_actors.runtime.budget import Budget, Foreground, Rest
 from mnemesh_memory.values.errors import DataLoss, MnemeshError
 from mnemesh_memory.values.model_status import ConsumerStatus
@@ -35,7 +35,7 @@ class ConsumerRunner(FeedLoop):
         name: str,
         consumer: Consumer,
         ledger: Handle[LedgerFeed],
-        news: CommitNews,
+        news: LogHead,
         notice: Callable[[str], None],
         page_entries: int,
         budget: Budget | None = None,
@@ -153,7 +153,7 @@ class ConsumerSet:
     def __init__(
         self,
         parts: ConsumerParts,
-        news: CommitNews,
+        news: LogHead,
         foreground: Foreground,
         notice: Callable[[str], None],
         rows: Sequence[ConsumerRow] = CONSUMERS,

@@ -243,7 +243,7 @@ class ContradictionJudge:
             if not before or later.forced:
                 continue
             candidates = tuple(
-                guard.StoredText(
+                guard.OlderText(
                     id=other.id, text=other.content, kind=other.kind,
                     cosine=min(1.0, cosines[other.id if later is memory else later.id]), replaceable=False,
                 )

@@ -18,7 +18,7 @@ import structlog
 
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.notices import Notice
-from mnemesh_actors.runtime.bell import CommitNews
+from mnemesh_actors.runtime.bell import LogHead
 from mnemesh_actors.runtime.budget import Budget
 from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_memory.values.errors import DiskFull, MnemeshError, Unavailable
@@ -140,7 +140,7 @@ class LogReader(Generic[Page]):
     at most, waits for news and never asks in vain. The position moves when a page was taken, so each entry comes at
     least once."""
 
-    def __init__(self, news: CommitNews, ask: Callable[[int], Awaitable[Page]], incarnation: str, seq: int) -> None:
+    def __init__(self, news: LogHead, ask: Callable[[int], Awaitable[Page]], incarnation: str, seq: int) -> None:
         self._news = news
         self._ask: Callable[[int], Awaitable[Page]] = ask
         self.incarnation = incarnation

@@ -23,7 +23,7 @@ from mnemesh_actors.ledger.commands import FeedPage
 from mnemesh_actors.notices import Notice
 from mnemesh_actors.ports import IndexPort, LedgerFeed
 from mnemesh_actors.runtime.base import Handle
-from mnemesh_actors.runtime.bell import CommitNews
+from mnemesh_actors.runtime.bell import LogHead
 from mnemesh_actors.runtime.tasks import looked_at
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import (
@@ -54,12 +54,12 @@ class IndexFollower(IndexPresence):
         embedder: Embedder,
         notice: Callable[[str], None],
         wait_s: float = limits.WRITE_TIMEOUT_S,
-        news: CommitNews | None = None,
+        news: LogHead | None = None,
         page_entries: int = PAGE_ENTRIES,
         answers: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         super().__init__(notice, answers)
-        self.news = news or CommitNews()
+        self.news = news or LogHead()
         self._page_entries = page_entries
         self._ledger = ledger
         self._shard = shard

@@ -21,7 +21,7 @@ AGENT: Final = "owner/judge"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeParts:
-    """`index` and `embedder` are those of the vector space that answers now."""
+    """`index` and `embedder` are those of the generation that answers now."""
 
     ledger: Handle[LedgerPort]
     embedder: Callable[[], Embedder]

@@ -1,4 +1,4 @@
-"""Readings for the write guard: new texts beside their candidates, read by a model. The rules decide without a reading.
+"""Readings for the write guard: texts beside their candidates, read by a model. The rules decide without a reading.
 
 A model that fails or is late costs a verdict its readings and never a write.
 """
@@ -24,19 +24,19 @@ log = structlog.get_logger("mnemesh.guard")
 
 
 @dataclass(frozen=True, slots=True)
-class NewText:
-    """A new text with its candidates, and the evidence of their words."""
+class JudgedText:
+    """A text for the guard, of a draft or of a memory: with its candidates, and the evidence of their words."""
 
     text: str
     kind: str
     session: str
-    candidates: tuple[guard.StoredText, ...]
+    candidates: tuple[guard.OlderText, ...]
     seen: guard.Seen
 
 
 async def read(
-    embedder: Embedder, texts: Sequence[NewText], within_s: float, *, at_rest: bool = False
-) -> list[tuple[guard.StoredText, ...]]:
+    embedder: Embedder, texts: Sequence[JudgedText], within_s: float, *, at_rest: bool = False
+) -> list[tuple[guard.OlderText, ...]]:
     """The candidates of each text, those that are worth it with a reading. `at_rest` leaves the loop and the model to
     others."""
     given = [item.candidates for item in texts]
@@ -64,7 +64,7 @@ async def read(
     ]
 
 
-def _wanted(texts: Sequence[NewText], *, widely: bool = False) -> list[tuple[int, guard.StoredText]]:
+def _wanted(texts: Sequence[JudgedText], *, widely: bool = False) -> list[tuple[int, guard.OlderText]]:
     return [
         (at, candidate)
         for at, item in enumerate(texts)
@@ -73,18 +73,18 @@ def _wanted(texts: Sequence[NewText], *, widely: bool = False) -> list[tuple[int
 
 
 def is_left_unread(
-    embedder: Embedder, text: NewText, beside: Sequence[guard.StoredText], verdict: guard.Verdict
+    embedder: Embedder, text: JudgedText, beside: Sequence[guard.OlderText], verdict: guard.Verdict
 ) -> bool:
-    """Whether the verdict on a new text misses a reading that the model would do at rest."""
+    """Whether the verdict on a text misses a reading that the model would do at rest."""
     ready = embedder.pairs == PAIRS_READY
     return ready and guard.is_left_unread(text.text, text.kind, beside, verdict, text.seen)
 
 
 async def judged_at_rest(
-    embedder: Embedder, memory: Memory, candidates: tuple[guard.StoredText, ...], session: str = ""
+    embedder: Embedder, memory: Memory, candidates: tuple[guard.OlderText, ...], session: str = ""
 ) -> guard.Verdict:
     """The verdict on a stored memory, for which nobody waits. The event loop and the model are left to others."""
-    unread = NewText(memory.content, memory.kind, session, candidates, {})
+    unread = JudgedText(memory.content, memory.kind, session, candidates, {})
     (beside,) = await read(embedder, [unread], limits.WRITE_TIMEOUT_S, at_rest=True)
     verdict = await asyncio.to_thread(guard.judge, memory.content, memory.kind, beside, session, unread.seen)
     return replace(verdict, apart=guard.read_apart(memory.content, beside, unread.seen))

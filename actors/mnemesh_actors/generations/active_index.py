@@ -92,7 +92,7 @@ class Serving:
         return max(follower.head for follower in self._followers())
 
     def _followers(self) -> tuple[IndexFollower, ...]:
-        return tuple(generation.follower for generation in (self.current, self.next) if generation is not None)
+        return (self.current.follower,) if self.next is None else (self.current.follower, self.next.follower)
 
     def committed(self, commands: Sequence[Command], results: Sequence[Committed | Exception]) -> None:
         """A commit was answered. New vectors go to the matching generation. The other one reads the feed."""
@@ -124,6 +124,6 @@ class Serving:
 
     def forget(self) -> None:
         """Drop all texts from the caches of the models: a memory was erased."""
-        for generation in (self.current, self.next):
-            if generation is not None:
-                generation.embedder.forget()
+        for index_generation in (self.current, self.next):
+            if index_generation is not None:
+                index_generation.embedder.forget()

@@ -95,13 +95,13 @@ class Workshop:
             backend=self._config(generation, "").shown,
         )
 
-    async def end(self, generation: IndexGeneration) -> None:
+    async def end(self, index_generation: IndexGeneration) -> None:
         """Remove the index of a generation that nothing uses any more, and end its actors."""
         try:
-            await generation.shard.remove()
+            await index_generation.shard.remove()
         finally:
-            await self.runtime.drop(generation.shard)
-            await self.dismiss(generation.embedder.workers)
+            await self.runtime.drop(index_generation.shard)
+            await self.dismiss(index_generation.embedder.workers)
 
     async def remove(self, generation: Generation) -> None:
         """Remove the index of a generation that has no actors."""

@@ -105,27 +105,27 @@ class Reembedding:
             if self.state.next is not None:
                 await cancelled(self._making)
             if (given_up := self.state.next) is not None:  # it may have changed over meanwhile
-                generation, self.serving.next = self.serving.next, None
+                index_generation, self.serving.next = self.serving.next, None
                 self._keep(self.state.cancelled())
                 self._fault = ""
-                if generation is not None:
+                if index_generation is not None:
                     async with self._cleaning:
-                        await self._end(generation)
+                        await self._end(index_generation)
                 log.info("reembed_cancelled", name=given_up.name)
                 self._spawn(self._clean(), "reembed-clean")
             return self.status()
 
     def status(self) -> ReembedStatus:
         """How far it is."""
-        making, generation = self.state.next, self.serving.next
+        making, index_generation = self.state.next, self.serving.next
         if making is None:
             return ReembedStatus()
-        fault = self._fault or (generation.follower.fault if generation is not None else "")
-        follower = self.serving.current.follower if generation is None else generation.follower
+        fault = self._fault or (index_generation.follower.fault if index_generation is not None else "")
+        follower = self.serving.current.follower if index_generation is None else index_generation.follower
         return ReembedStatus(
-            state="stalled" if fault else "loading" if generation is None else "embedding",
-            model=model_status(making, generation),
-            done=0 if generation is None else generation.follower.applied,
+            state="stalled" if fault else "loading" if index_generation is None else "embedding",
+            model=model_status(making, index_generation),
+            done=0 if index_generation is None else index_generation.follower.applied,
             total=follower.head,
             fault=fault,
         )
@@ -140,9 +140,9 @@ class Reembedding:
     async def close(self) -> None:
         """Stop where it is; the next start goes on from there."""
         await cancelled(self._making, *self._tasks)
-        for generation in (self.serving.next, self._left):
-            if generation is not None:
-                await generation.follower.close()
+        for index_generation in (self.serving.next, self._left):
+            if index_generation is not None:
+                await index_generation.follower.close()
 
     # ---- making -----------------------------------------------------------------------------------------------
 
@@ -189,25 +189,25 @@ class Reembedding:
             raise
         return index_generation
 
-    async def _catch_up(self, generation: IndexGeneration) -> None:
+    async def _catch_up(self, index_generation: IndexGeneration) -> None:
         """Return once the next generation holds as much as the present one, and the file says so. Nothing else runs
         from then until the caller has changed over."""
-        while generation.follower.applied < self.serving.goal:
-            await _reached(generation, self.serving.goal)
+        while index_generation.follower.applied < self.serving.goal:
+            await _reached(index_generation, self.serving.goal)
         self._keep(self.state.switched())
 
     # ---- removing ---------------------------------------------------------------------------------------------
 
-    async def _leave(self, generation: IndexGeneration) -> None:
+    async def _leave(self, index_generation: IndexGeneration) -> None:
         """Let operations with the old generation end, then remove it."""
-        self._left = generation
+        self._left = index_generation
         async with self._cleaning:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LEAVE_S):
-                    await generation.unused()
+                    await index_generation.unused()
             with suppress(MnemeshError):
-                await generation.follower.wait_for(generation.follower.head)
-            await self._end(generation)
+                await index_generation.follower.wait_for(index_generation.follower.head)
+            await self._end(index_generation)
         self._left = None
         await self._clean()
 
@@ -273,10 +273,10 @@ async def _load(embedders: EmbeddingPool, choice: ModelChoice) -> ModelInfo:
     return model
 
 
-async def _reached(generation: IndexGeneration, seq: int) -> None:
+async def _reached(index_generation: IndexGeneration, seq: int) -> None:
     """Return once the index has taken in the log up to `seq`, or after a while."""
     try:
-        await generation.follower.wait_for(seq)
+        await index_generation.follower.wait_for(seq)
     except MnemeshError:  # it takes long, or it can't be now
         await asyncio.sleep(PAUSE_S)
 

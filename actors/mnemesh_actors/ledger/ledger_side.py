@@ -94,7 +94,7 @@ class LedgerSide:
         hopeless: dict[str, str] = {}
         if self._scrub.fresh and not self._db.in_transaction:
             with self._journal.transaction():
-                hopeless = self._scrub.newly_hopeless()
+                hopeless = self._scrub.take_newly_hopeless()
         if not mended and not hopeless and not restored:
             return
         alarm = damage_told(mended, hopeless, restored, alarms.acknowledging(self.path))

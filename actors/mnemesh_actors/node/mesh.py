@@ -103,7 +103,7 @@ class Mesh:
         self._writing = writing = Writing(parts)
         self._linking = linking = LinkOperations(parts, writing)
         self._recalling = Recalling(parts, linking.attached)
-        self._filling = NoveltySampler(parts)
+        self._novelty_sampler = NoveltySampler(parts)
         self._histories = histories = HistoryOperations(parts, writing)
         self._triggering = triggering = Triggering(parts, writing)
         watching, hygiene = Watching(parts, node_id, seal), Hygiene(parts)
@@ -143,7 +143,7 @@ class Mesh:
         await self._parts.files.learn(caller)
         with self._parts.foreground.operation():
             done = self._triggering.remembered(caller, draft, await self._writing.remember(caller, draft))
-        self._filling.begin(done.memory.space)
+        self._novelty_sampler.begin(done.memory.space)
         self._parts.files.wrote((done.memory,))
         return done
 
@@ -329,8 +329,8 @@ class Mesh:
         """Actors, ledger, index and model as they are now. Raises DeadlineExceeded when the ledger says nothing within
         LEDGER_STATUS_S, and what it raises."""
         ledger: LedgerStatus = await self._heard(self._parts.ledger.status(), limits.LEDGER_STATUS_S)
-        space = self._parts.serving.current
-        index = await index_status(space)
+        index_generation = self._parts.serving.current
+        index = await index_status(index_generation)
         full = self.disk_full()
         sound = index.state in ("ok", "behind") and ledger.state == "ok" and full is None
         return MeshStatus(
@@ -340,7 +340,7 @@ class Mesh:
             actors=await self._runtime.actors(),
             ledger=ledger,
             index=(index,),
-            model=model_status(space.generation, space),
+            model=model_status(index_generation.generation, index_generation),
             notices=(*ledger.alarms, *self._notices, *((full.message,) if full else ())),
             reembed=self._reembedding.status(),
             consumers=(*index_consumers(self._parts.serving), *self._consumers.status()),
@@ -370,7 +370,7 @@ class Mesh:
         await self._idle.close()
         await self._recalling.close()
         await self._navigating.close()
-        await self._filling.close()
+        await self._novelty_sampler.close()
         await self._triggering.close()
         await self._consumers.close()
         await self._reembedding.close()

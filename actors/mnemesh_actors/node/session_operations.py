@@ -81,7 +81,7 @@ class Sessions:
     async def checkpoint(
         self,
         caller: Caller,
-        standing: WorkState,
+        state: WorkState,
         *,
         session: str = "",
         space: str = "",
@@ -92,7 +92,7 @@ class Sessions:
         at all), SecretRefused, PermissionDenied."""
         where = request_checks.write_space(space, caller)
         session = field_checks.line("session", session, limits.SESSION_BYTES_MAX)
-        clean = checkpoints.checked(standing, mask=mask)
+        clean = checkpoints.checked(state, mask=mask)
         async with answered(self._parts, "ledger"):
             before = await self._parts.ledger.last_tagged((where,), checkpoints.TAG, session, caller.agent)
         if before is not None and merge:
@@ -139,9 +139,9 @@ class Sessions:
         checkpoint, used = None, 0
         if last is not None:
             room = int(CHECKPOINT_SHARE * budget) - session_context.MEMORY_TOKENS
-            standing = checkpoints.shortened(checkpoints.read(last.content), room)
-            checkpoint = checkpoints.checkpoint_of(replace(last, content=checkpoints.text_of(standing)))
-            used = estimate_tokens(checkpoints.text_of(standing)) + session_context.MEMORY_TOKENS
+            state = checkpoints.shortened(checkpoints.read(last.content), room)
+            checkpoint = checkpoints.checkpoint_of(replace(last, content=checkpoints.text_of(state)))
+            used = estimate_tokens(checkpoints.text_of(state)) + session_context.MEMORY_TOKENS
         kept = {name: opening.get(name, []) for name in (PINNED, REQUIREMENTS, QUESTIONS, RUNS, PREDICTED, HOT)}
         known = {last.id} if last is not None else ()
         context = session_context.chosen(kept, known, max(0, budget - used), self._parts.clock())

@@ -107,10 +107,10 @@ class Hygiene:
         vectors: list[np.ndarray | None] = []
         degraded: tuple[str, ...] = ()
         total = 0
-        with self._parts.serving.current.held() as generation:
+        with self._parts.serving.current.held() as index_generation:
             async for page in self._pages(named, "active"):
                 total, degraded = page.total, left_out(page.lost)
-                stored = await generation.embedder.stored_of(self._parts.ledger, page.memories)
+                stored = await index_generation.embedder.stored_of(self._parts.ledger, page.memories)
                 ids += [memory.id for memory in page.memories]
                 keys += [(memory.space, duplicate_key(memory.content)) for memory in page.memories]
                 vectors += [mean_vector(stored[memory.id]) for memory in page.memories]

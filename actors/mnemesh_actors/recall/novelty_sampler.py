@@ -44,12 +44,12 @@ class NoveltySampler:
         parts = self._parts
         try:
             page = await parts.ledger.page(ListQuery(within=(space,), limit=FILLED_WITH))
-            with parts.serving.current.held() as generation:
-                stored = await generation.embedder.stored_of(parts.ledger, page.memories)
+            with parts.serving.current.held() as index_generation:
+                stored = await index_generation.embedder.stored_of(parts.ledger, page.memories)
                 known = [(id_, of[0]) for id_, of in stored.items() if of]
                 asked = [(vector, space) for _, vector in known]
-                near: list[list[tuple[str, float]]] = await generation.follower.read(
-                    lambda shard: shard.neighbours_batch(asked, 2, generation.embedder.generation)
+                near: list[list[tuple[str, float]]] = await index_generation.follower.read(
+                    lambda shard: shard.neighbours_batch(asked, 2, index_generation.embedder.generation)
                 )
         except MnemeshError as error:  # a hint of the next answers less
             log.warning("novelty_not_sampled", space=space, reason=error.message)

@@ -156,8 +156,8 @@ async def empty_by_match(parts: NodePorts, query: Query, answer: Recalled, zone:
 async def _reads(parts: NodePorts, query: Query) -> bool:
     if query.mode == "keyword" or not query.text.strip():
         return True
-    with parts.serving.current.held() as generation:
-        return await generation.embedder.reads(query.text)
+    with parts.serving.current.held() as index_generation:
+        return await index_generation.embedder.reads(query.text)
 
 
 def _in_stretch(query: Query, answer: Recalled, zone: tzinfo) -> tuple[Query, str]:

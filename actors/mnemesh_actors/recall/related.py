@@ -43,12 +43,12 @@ async def related(
     (middle,) = await find_many(parts, caller, [key], spaces=spaces)
     if isinstance(middle, MnemeshError):
         raise middle
-    with parts.serving.current.held() as generation:
-        return await _around(parts, generation, caller, middle, limit)
+    with parts.serving.current.held() as index_generation:
+        return await _around(parts, index_generation, caller, middle, limit)
 
 
 async def _around(
-    parts: NodePorts, generation: IndexGeneration, caller: Caller, middle: Memory, limit: int
+    parts: NodePorts, index_generation: IndexGeneration, caller: Caller, middle: Memory, limit: int
 ) -> Neighbourhood:
     """`related` by the vectors of one generation."""
     reasons: dict[str, list[str]] = {}
@@ -66,8 +66,8 @@ async def _around(
     in_time = parts.temporal.neighbours(middle.id) if parts.config.temporal_neighbours else []
     for neighbour in in_time:
         reasons.setdefault(neighbour.id, []).append(in_words(neighbour))
-    own = (await generation.embedder.stored_of(parts.ledger, [middle]))[middle.id]
-    near, degraded = await _nearest(generation, middle, own, limit + 1)
+    own = (await index_generation.embedder.stored_of(parts.ledger, [middle]))[middle.id]
+    near, degraded = await _nearest(index_generation, middle, own, limit + 1)
     for id_ in near:
         reasons.setdefault(id_, []).append("similar text")
     reasons.pop(middle.id, None)
@@ -77,7 +77,7 @@ async def _around(
     shown = [other for other in memories.values() if other.state == "active" and grants.may_read(caller, other.space)]
     shown = [other for other in shown if not states_rule(other)]
     shown = await granted(parts, caller, shown)
-    theirs = await generation.embedder.stored_of(parts.ledger, [other for other in shown if other.id not in near])
+    theirs = await index_generation.embedder.stored_of(parts.ledger, [other for other in shown if other.id not in near])
     nearby = [
         Nearby(
             memory=other,
@@ -102,15 +102,15 @@ def with_some(nearby: Sequence[Nearby], wanted: Collection[str], limit: int) -> 
 
 
 async def _nearest(
-    generation: IndexGeneration, middle: Memory, own: list[Vector], number: int
+    index_generation: IndexGeneration, middle: Memory, own: list[Vector], number: int
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """Cosines of the nearest memories of its space that are worth a look, and why there are none."""
     if not own:
         return {}, ("index: the text is not embedded yet",)
     asked = [(vector, middle.space) for vector in own]
     try:
-        lists: list[list[tuple[str, float]]] = await generation.follower.read(
-            lambda shard: shard.neighbours_batch(asked, number, generation.embedder.generation)
+        lists: list[list[tuple[str, float]]] = await index_generation.follower.read(
+            lambda shard: shard.neighbours_batch(asked, number, index_generation.embedder.generation)
         )
     except MnemeshError as error:
         return {}, (f"index: {error.message}; only links and the session are looked at",)

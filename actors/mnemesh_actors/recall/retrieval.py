@@ -70,8 +70,8 @@ class Retrieval:
     async def answer(self) -> Recalled:
         """The answer. Raises Unavailable and DeadlineExceeded in semantic mode."""
         if self._query.text.strip():
-            with self._parts.serving.current.held() as generation:
-                matches = await self._by_index(generation)
+            with self._parts.serving.current.held() as index_generation:
+                matches = await self._by_index(index_generation)
         else:
             matches = await self._newest()
         shown = [item.memory for item in matches.found[: self._query.limit]]
@@ -169,24 +169,26 @@ class Retrieval:
         return await self._matches(kept, best, fused, candidates, degraded, index_generation)
 
     async def _newest_of_likes(
-        self, generation: IndexGeneration, kept: list[results.FoundMemory]
+        self, index_generation: IndexGeneration, kept: list[results.FoundMemory]
     ) -> list[results.FoundMemory]:
         """The same with the newer one of near-duplicates first, when the order is that of relevance."""
         asked = results.doubtful(kept) if self._query.sort == "relevance" else []
         if not asked:
             return kept
         try:
-            vectors = await generation.follower.read(lambda shard: shard.vectors(asked, generation.embedder.generation))
+            vectors = await index_generation.follower.read(
+                lambda shard: shard.vectors(asked, index_generation.embedder.generation)
+            )
         except MnemeshError:  # the index went away after its answer: the order is as good without
             return kept
         return results.newer_of_ties_first(kept, vectors)
 
     async def _ranked(
-        self, generation: IndexGeneration, vector: Vector | None, candidates: Candidates
+        self, index_generation: IndexGeneration, vector: Vector | None, candidates: Candidates
     ) -> tuple[Sequence[Fused], Reasons]:
         """The candidates, best first, and which signal could not be had."""
         fused = fuse(candidates, self._weights, self._question)
-        return await second_look(self._parts, generation, self._query, vector, fused, self._rows.view)
+        return await second_look(self._parts, index_generation, self._query, vector, fused, self._rows.view)
 
     async def _matches(
         self,
@@ -195,7 +197,7 @@ class Retrieval:
         fused: Sequence[Fused],
         candidates: Candidates,
         degraded: Reasons,
-        generation: IndexGeneration | None = None,
+        index_generation: IndexGeneration | None = None,
     ) -> results.Matches:
         """The kept memories in the asked order. When none lies in a preferred stretch of time, its best memory takes
         the last place."""
@@ -203,7 +205,7 @@ class Retrieval:
         covered = coverage(query.about or query.text, [(item.fused, item.matched) for item in best])
         explainer = Explainer(candidates, self._weights, self._question) if query.explain else None
         ordered = results.ordered(query, kept, self._parts.clock())
-        ordered = await self._newest_of_likes(generation, ordered) if generation else ordered
+        ordered = await self._newest_of_likes(index_generation, ordered) if index_generation else ordered
         if within := results.stretch_missed(query, ordered):
             inside, _, _ = await self._choice.pick(within, results.lying_in(within, fused, candidates))
             ordered = [*ordered[: query.limit - 1], inside[0]] if inside else ordered
@@ -254,7 +256,7 @@ class Retrieval:
 
 async def second_look(
     parts: NodePorts,
-    generation: IndexGeneration,
+    index_generation: IndexGeneration,
     query: Query,
     vector: Vector | None,
     fused: Sequence[Fused],
@@ -276,7 +278,7 @@ async def second_look(
         if not OPTIONAL[name].fetches:
             return sight
         try:
-            return await FETCHES[name](parts, generation, sight._replace(looks=looks))
+            return await FETCHES[name](parts, index_generation, sight._replace(looks=looks))
         except MnemeshError as error:
             failed.append(f"{OPTIONAL[name].part or name}: {error.message}")
             return sight

@@ -209,20 +209,20 @@ async def _alone(follower: IndexFollower, search: Search) -> Candidates | Except
 
 
 async def question_vector(
-    generation: IndexGeneration, query: Query, search: Search | None, limit_s: float
+    index_generation: IndexGeneration, query: Query, search: Search | None, limit_s: float
 ) -> tuple[Vector | None, tuple[str, ...]]:
     """The question's vector, or why there is none after `limit_s`; meanwhile all else is made ready for `search`.
     Raises in semantic mode, which cannot do without."""
     if query.mode == "keyword":
         return None, ()
     preparation = None
-    if search is not None and search.bm25 and not generation.embedder.knows(query.text):
-        preparation = asyncio.create_task(_prepare(generation.follower, search, query), name="look-ahead")
+    if search is not None and search.bm25 and not index_generation.embedder.knows(query.text):
+        preparation = asyncio.create_task(_prepare(index_generation.follower, search, query), name="look-ahead")
     try:
         async with asyncio.timeout(limit_s):
-            if not await generation.embedder.reads(query.text):
+            if not await index_generation.embedder.reads(query.text):
                 return None, ()  # to the model all that it does not know is alike
-            return await generation.embedder.embed_one(query.text), ()
+            return await index_generation.embedder.embed_one(query.text), ()
     except Unavailable as error:
         if query.mode == "semantic":
             raise

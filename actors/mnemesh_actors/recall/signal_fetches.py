@@ -19,19 +19,21 @@ from mnemesh_memory.ranking.signals import OPTIONAL
 RERANKED: Final = 20
 
 
-async def _vectors(parts: NodePorts, generation: IndexGeneration, sight: Sight) -> Sight:
+async def _vectors(parts: NodePorts, index_generation: IndexGeneration, sight: Sight) -> Sight:
     if sight.vector is None:
         return sight
     ids = list(sight.memories)
-    vectors = await generation.follower.read(lambda shard: shard.vectors(ids, generation.embedder.generation))
+    vectors = await index_generation.follower.read(
+        lambda shard: shard.vectors(ids, index_generation.embedder.generation)
+    )
     return sight._replace(vectors=vectors)
 
 
-async def _votes(parts: NodePorts, generation: IndexGeneration, sight: Sight) -> Sight:
+async def _votes(parts: NodePorts, index_generation: IndexGeneration, sight: Sight) -> Sight:
     return sight._replace(values=votes(sight.query.text, sight.memories, parts.clock()))
 
 
-async def _nearness(parts: NodePorts, generation: IndexGeneration, sight: Sight) -> Sight:
+async def _nearness(parts: NodePorts, index_generation: IndexGeneration, sight: Sight) -> Sight:
     if parts.graph is None:
         return sight
     spaces = sorted({memory.space for memory in sight.memories.values()})
@@ -39,7 +41,7 @@ async def _nearness(parts: NodePorts, generation: IndexGeneration, sight: Sight)
     return sight._replace(values=nearness)
 
 
-async def _judgements(parts: NodePorts, generation: IndexGeneration, sight: Sight) -> Sight:
+async def _judgements(parts: NodePorts, index_generation: IndexGeneration, sight: Sight) -> Sight:
     if parts.reranker is None:
         return sight
     shown = [look.id for look in sight.looks[:RERANKED] if look.id in sight.memories]

@@ -174,10 +174,10 @@ class SpaceMaps:
             absent = 0
             lost: tuple[str, ...] = ()
             query = ListQuery(within=within, spaces=(), state="active", limit=PAGE)
-            with self._parts.serving.current.held() as generation:
+            with self._parts.serving.current.held() as index_generation:
                 async for page in newest_pages(self._parts, query, limits.MAP_MEMORIES_MAX):
                     lost = left_out(page.lost)
-                    stored = await generation.embedder.stored_of(self._parts.ledger, page.memories)
+                    stored = await index_generation.embedder.stored_of(self._parts.ledger, page.memories)
                     for memory in page.memories:
                         if is_record(memory):
                             continue  # a record tells of work, and every one begins with the same words

@@ -15,7 +15,7 @@ import numpy as np
 
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.embedding import readings
-from mnemesh_actors.embedding.embedder import MODEL_BEGINS_S, Vector
+from mnemesh_actors.embedding.embedder import MODEL_BEGINS_S, Embedder, Vector
 from mnemesh_actors.generations.active_index import IndexGeneration
 from mnemesh_actors.index.neighbours import cosines, of_words
 from mnemesh_actors.ledger.commands import Committed, Lookup
@@ -58,7 +58,7 @@ class Prepared:
     vectors: list[Vector] = field(default_factory=list)
     generation: str = ""  # of the vectors
     related: tuple[Related, ...] = ()
-    candidates: tuple[guard.StoredText, ...] = ()  # The guard compares these memories.
+    candidates: tuple[guard.OlderText, ...] = ()  # The guard compares these memories.
     known: Mapping[str, Memory] = field(default_factory=dict)  # The candidates by id.
     seen: guard.Seen = field(default_factory=dict)  # Evidence by candidate.
     verdict: guard.Verdict | None = None  # None without a judgement.
@@ -98,34 +98,33 @@ class Preparing:
         items = [self._clean(caller, draft, mark) for draft in drafts]
         good = [item for item in items if item.is_open]
         try:
-            with self._parts.serving.current.held() as generation:
-                cached = await self._look_up(generation, caller, good, touch) if good else {}
+            with self._parts.serving.current.held() as index_generation:
+                cached = await self._look_up(index_generation, caller, good, touch) if good else {}
                 left = [item for item in good if item.is_open]
-                await self._embed(generation, left, cached)
+                await self._embed(index_generation, left, cached)
                 if at_rest:
                     _postpone(left)
                 else:
-                    await self._introduce(generation, caller, left, alone)
+                    await self._introduce(index_generation, caller, left, alone)
         except MnemeshError as error:
             for item in good:
                 item.failed = error if item.is_open else item.failed
         return items
 
     async def _look_up(
-        self, generation: IndexGeneration, caller: Caller, items: Sequence[Prepared], touch: bool
-    ) -> Mapping[str, bytes]:
+        self, index_generation: IndexGeneration, caller: Caller, items: Sequence[Prepared], touch: bool
+    ) -> dict[str, bytes]:
         """Settle the items that need no write or fail; the vectors that are cached already."""
         wanted = [digest for item in items for digest in item.hashes]
         lookups = [self.lookup(caller, item, touch=touch) for item in items]
         async with answered(self._parts, "ledger"):
-            outcomes, cached = await self._parts.ledger.prepare(lookups, wanted, generation.embedder.generation)
+            outcomes, cached = await self._parts.ledger.prepare(lookups, wanted, index_generation.embedder.generation)
         for item, outcome in zip(items, outcomes, strict=True):
             if isinstance(outcome, MnemeshError):
                 item.failed = outcome
             else:
                 item.done = outcome
-        vectors: Mapping[str, bytes] = cached
-        return vectors
+        return dict(cached)
 
     def _clean(self, caller: Caller, draft: Draft, mark: bytes) -> Prepared:
         try:
@@ -154,27 +153,28 @@ class Preparing:
             purpose=purpose_of(draft),
         )
 
-    async def _embed(self, generation: IndexGeneration, items: Sequence[Prepared], cached: Mapping[str, bytes]) -> None:
+    async def _embed(self, index_generation: IndexGeneration, items: list[Prepared], cached: dict[str, bytes]) -> None:
+        embedder, follower = index_generation.embedder, index_generation.follower
         texts = {digest: text for item in items for digest, text in zip(item.hashes, item.texts, strict=True)}
-        vectors = generation.embedder.stored({digest: cached[digest] for digest in texts if digest in cached})
+        vectors = embedder.stored({digest: cached[digest] for digest in texts if digest in cached})
         missing = [digest for digest in texts if digest not in vectors]
-        ahead = [asyncio.create_task(_warm(generation.follower, new)) for new in items if len(items) == 1 and missing]
+        ahead = [asyncio.create_task(_warm(follower, new)) for new in items if len(items) == 1 and missing]
         try:
-            made = await embedded(self._parts, generation.embedder, [texts[digest] for digest in missing])
+            made = await embedded(self._parts, embedder, [texts[digest] for digest in missing])
         finally:
             for look in ahead:
                 look.cancel()
         vectors.update(zip(missing, made, strict=True))
         for item in items:
             item.vectors = [vectors[digest] for digest in item.hashes]
-            item.generation = generation.embedder.generation
+            item.generation = embedder.generation
 
     async def _introduce(
-        self, generation: IndexGeneration, caller: Caller, items: Sequence[Prepared], alone: bool
+        self, index_generation: IndexGeneration, caller: Caller, items: Sequence[Prepared], alone: bool
     ) -> None:
         """`_meet`, each part within its time. With `alone`, items that can't meet their neighbours say why."""
         try:
-            await self._meet(generation, caller, items, *(("it is busy", NEIGHBOURS_SHARE) if alone else ()))
+            await self._meet(index_generation, caller, items, *(("it is busy", NEIGHBOURS_SHARE) if alone else ()))
         except MnemeshError as error:
             if not alone:
                 raise
@@ -183,7 +183,7 @@ class Preparing:
 
     async def _meet(
         self,
-        generation: IndexGeneration,
+        index_generation: IndexGeneration,
         caller: Caller,
         items: Sequence[Prepared],
         outcome: str = NOTHING_STORED,
@@ -195,9 +195,10 @@ class Preparing:
             return
         asked = [(item.vectors[0], item.draft.space) for item in items]
         words = [item.words or " ".join(subject_terms(item.draft.content)) for item in items]
+        generation = index_generation.embedder.generation
         async with answered(self._parts, "index", outcome, share):
-            near: list[list[tuple[str, float]]] = await generation.follower.read(
-                lambda shard: shard.neighbours_batch(asked, guard.RELATED_MAX, generation.embedder.generation, words)
+            near: list[list[tuple[str, float]]] = await index_generation.follower.read(
+                lambda shard: shard.neighbours_batch(asked, guard.RELATED_MAX, generation, words)
             )
         ids = list({id_ for hits in near for id_, _ in hits})
         async with answered(self._parts, "ledger", outcome, share):
@@ -214,7 +215,8 @@ class Preparing:
             if not (item.draft.force or item.draft.supersedes):
                 item.candidates = tuple(candidates(caller, item.draft, dict(hits), known, self._parts.clock()))
                 item.known = {candidate.id: known[candidate.id] for candidate in item.candidates}
-        await self._judge(generation, caller, [new for new in items if not (new.draft.force or new.draft.supersedes)])
+        to_judge = [new for new in items if not (new.draft.force or new.draft.supersedes)]
+        await self._judge(index_generation.embedder, caller, to_judge)
 
     async def judge_beside(
         self, caller: Caller, items: Sequence[Prepared], written: Sequence[Sequence[tuple[Memory, float]]]
@@ -226,20 +228,20 @@ class Preparing:
             before = candidates(caller, item.draft, near, known, self._parts.clock())
             beside = {candidate.id: candidate for candidate in (*item.candidates, *before) if candidate.id not in gone}
             item.candidates, item.known = tuple(beside.values()), {**item.known, **known}
-        with self._parts.serving.current.held() as generation:
-            await self._judge(generation, caller, items)
+        with self._parts.serving.current.held() as index_generation:
+            await self._judge(index_generation.embedder, caller, items)
 
-    async def _judge(self, generation: IndexGeneration, caller: Caller, items: Sequence[Prepared]) -> None:
+    async def _judge(self, embedder: Embedder, caller: Caller, items: Sequence[Prepared]) -> None:
         """The verdict on each item, after a model read doubtful ones, and what the window of a recall makes of it."""
         unread = [
-            readings.NewText(item.draft.content, item.draft.kind, item.draft.source.session, item.candidates, item.seen)
-            for item in items
+            readings.JudgedText(new.draft.content, new.draft.kind, new.draft.source.session, new.candidates, new.seen)
+            for new in items
         ]
-        lists = await readings.read(generation.embedder, unread, self._parts.config.write_timeout_s * NEIGHBOURS_SHARE)
+        lists = await readings.read(embedder, unread, self._parts.config.write_timeout_s * NEIGHBOURS_SHARE)
         for item, text, beside in zip(items, unread, lists, strict=True):
             item.candidates = beside
             item.verdict = _judged(item, beside)
-            item.postponed = readings.is_left_unread(generation.embedder, text, beside, item.verdict)
+            item.postponed = readings.is_left_unread(embedder, text, beside, item.verdict)
             item.guarded = item.update = None
             self._reconsolidate(caller, item)
 
@@ -280,9 +282,8 @@ async def _warm(follower: IndexFollower, item: Prepared) -> None:
             await follower.read(lambda shard: shard.prepare(of_words(item.words, item.draft.space)))
 
 
-def _judged(item: Prepared, candidates: Sequence[guard.StoredText]) -> guard.Verdict:
-    draft = item.draft
-    return guard.judge(draft.content, draft.kind, candidates, draft.source.session, item.seen)
+def _judged(item: Prepared, candidates: Sequence[guard.OlderText]) -> guard.Verdict:
+    return guard.judge(item.draft.content, item.draft.kind, candidates, item.draft.source.session, item.seen)
 
 
 def _postpone(items: Sequence[Prepared]) -> None:
@@ -382,7 +383,7 @@ def _hangs_on(item: Prepared, others: Sequence[tuple[Prepared | Memory, float]])
     least = nearest[-1] if len(nearest) == guard.CONTESTED_MAX else guard.COSINE_MIN
     drafts = [(other.draft if isinstance(other, Prepared) else other, cosine) for other, cosine in others]
     beside = [
-        guard.StoredText(id=str(place), text=draft.content, kind=draft.kind, cosine=min(1.0, cosine), replaceable=True)
+        guard.OlderText(id=str(place), text=draft.content, kind=draft.kind, cosine=min(1.0, cosine), replaceable=True)
         for place, (draft, cosine) in enumerate(drafts)
         if draft.space == item.draft.space and cosine >= least
     ]

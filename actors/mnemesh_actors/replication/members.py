@@ -13,7 +13,7 @@ from mnemesh_actors.ledger.peers.peer_log import ENTRY_BYTES
 from mnemesh_actors.ledger.peers.replica_keys import Identity
 from mnemesh_actors.ports import LedgerPort
 from mnemesh_actors.runtime.base import Handle
-from mnemesh_actors.runtime.bell import CommitNews
+from mnemesh_actors.runtime.bell import LogHead
 from mnemesh_actors.streams.sync_port import Syncing
 from mnemesh_crdt.intake.arrivals import TakenIn
 from mnemesh_crdt.sync.greeting import Me
@@ -44,7 +44,7 @@ class Member:
     identity: Identity
     machine: str = ""
     place: str = ""
-    bell: CommitNews = field(default_factory=CommitNews)
+    bell: LogHead = field(default_factory=LogHead)
     acked: int = 0
     current: bool = False
     level: bool = False

@@ -17,7 +17,7 @@ import structlog
 from mnemesh_actors.ledger.store.replica_cursors import cursor_name
 from mnemesh_actors.notices import Notice
 from mnemesh_actors.replication.members import Member, Pipe, Side
-from mnemesh_actors.runtime.bell import CommitNews
+from mnemesh_actors.runtime.bell import LogHead
 from mnemesh_actors.runtime.tasks import begin_beside, cancelled
 from mnemesh_actors.streams.stream_shell import StreamShell
 from mnemesh_crdt.sync.greeting import DIALER, LISTENER
@@ -49,7 +49,7 @@ class Links:
 
     def __post_init__(self) -> None:
         self._noted_level: frozenset[str] = frozenset()
-        self._acks = CommitNews()  # how far of the primary's log the furthest of the others durably has
+        self._acks = LogHead()  # how far of the primary's log the furthest of the others durably has
         self._published: Callable[[int], None] = lambda seq: None
         self._moves = 0  # how often another ledger became primary
         self._admitting: set[asyncio.Task[None]] = set()

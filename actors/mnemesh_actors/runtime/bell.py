@@ -1,4 +1,4 @@
-"""The bell of a node: wakes everyone who waits for entries after a sequence number. The bell carries no content;
+"""The bell of a log: wakes everyone who waits for entries after a sequence number. The bell carries no content;
 whoever wakes up reads the ledger. Nothing is kept and nothing runs while nobody writes.
 """
 
@@ -10,8 +10,9 @@ from collections.abc import Callable
 from mnemesh_memory.values.errors import Unavailable
 
 
-class CommitNews:
-    """`head` is the last sequence number that is known to be committed."""
+class LogHead:
+    """`head` is the last sequence number of a log that is known to be committed, or acknowledged. It grows until the
+    numbers begin anew, and wakes who waits for more."""
 
     def __init__(self, head: int = 0) -> None:
         self.head = head
@@ -21,7 +22,7 @@ class CommitNews:
         self._listeners: list[Callable[[], None]] = []
 
     def tell(self, head: int) -> None:
-        """The ledger has committed up to `head`."""
+        """The log is committed, or acknowledged, up to `head`."""
         if head > self.head:
             self.head = head
             self._ring()

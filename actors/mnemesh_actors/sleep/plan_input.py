@@ -80,9 +80,9 @@ async def batch(
     """The portions of these memories of a space, read within a budget."""
     memories = {id_: memory for id_, memory in (await _read(parts, ids, budget)).items() if memory.state == "active"}
     fresh = sorted(memories)
-    with parts.serving.current.held() as generation:
-        near, degraded = await _near(parts, generation, space, [memories[id_] for id_ in fresh], budget)
-        near |= await _with_oldest(parts, space, generation.embedder.generation, memories, near, budget)
+    with parts.serving.current.held() as index_generation:
+        near, degraded = await _near(parts, index_generation, space, [memories[id_] for id_ in fresh], budget)
+        near |= await _with_oldest(parts, space, index_generation.embedder.generation, memories, near, budget)
     others = {id_ for pairs in near.values() for id_, _ in pairs} - memories.keys()
     memories |= await _read(parts, sorted(others), budget)
     sources = [id_ for id_, memory in memories.items() if memory.kind == EPISODE]

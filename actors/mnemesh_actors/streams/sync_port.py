@@ -18,7 +18,7 @@ from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_actors.ledger.peers.put_aside import Which, sender_of
 from mnemesh_actors.ports import LedgerPeers
 from mnemesh_actors.runtime.base import Handle
-from mnemesh_actors.runtime.bell import CommitNews as Bell
+from mnemesh_actors.runtime.bell import LogHead
 from mnemesh_crdt.changes.envelope import ERASURES, Entry
 from mnemesh_crdt.intake.arrivals import TakenIn
 from mnemesh_crdt.sync import messages as sync
@@ -55,7 +55,7 @@ class Syncing:
 
     ledger: Handle[LedgerPeers]
     published: Callable[[int], None]
-    bell: Bell
+    bell: LogHead
     me: Me
     clock: Callable[[], int]
     sign: Signing

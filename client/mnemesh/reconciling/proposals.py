@@ -65,12 +65,12 @@ class ProposedOperation:
 
 def messages(pairs: Sequence[AskedPair]) -> list[dict[str, str]]:
     """The question to the model."""
-    asked = [{"why": pair.why, "older": _form(pair.older), "newer": _form(pair.newer)} for pair in pairs[:PAIRS_MAX]]
+    asked = [{"why": pair.why, "older": _json(pair.older), "newer": _json(pair.newer)} for pair in pairs[:PAIRS_MAX]]
     return question(INSTRUCTION, {"pairs": asked})
 
 
-def _form(statement: ShownMemory) -> dict[str, str]:
-    return {"id": statement.id, "written": statement.at, "text": statement.content[:TEXT_CHARS_MAX]}
+def _json(memory: ShownMemory) -> dict[str, str]:
+    return {"id": memory.id, "written": memory.at, "text": memory.content[:TEXT_CHARS_MAX]}
 
 
 def proposals(reply: str, pairs: Sequence[AskedPair]) -> list[ProposedOperation]:
@@ -105,7 +105,7 @@ def _fault(made: ProposedOperation, pair: AskedPair | None) -> str:
         return "not done: only the older one is superseded"
     if made.op == MERGE and not 1 <= len(made.content.strip().encode("utf-8", "replace")) <= MERGED_BYTES_MAX:
         return "not done: a merge needs the one text"
-    cut = max(len(statement.content) for statement in ends.values()) > TEXT_CHARS_MAX
+    cut = max(len(memory.content) for memory in ends.values()) > TEXT_CHARS_MAX
     if made.op in (MERGE, FORGET) and cut:
         return "not done: the model saw only the beginning of a text"
     return "proposed"

@@ -58,7 +58,7 @@ def reconcile(client: Client, model: ChatEndpoint, space: str, *, apply: bool) -
         return Reconciled(pairs=len(pairs), operations=(), applied=False, fault=f"the answer is not usable: {error}")
     if not apply:
         return Reconciled(pairs=len(pairs), operations=tuple(proposed), applied=False)
-    seen = {statement.id: statement for pair in pairs for statement in (pair.older, pair.newer)}
+    seen = {memory.id: memory for pair in pairs for memory in (pair.older, pair.newer)}
     done = [_done(client, proposal, seen) if proposal.state == PROPOSED else proposal for proposal in proposed]
     return Reconciled(pairs=len(pairs), operations=tuple(done), applied=True, record=_record(client, space, done))
 
@@ -82,10 +82,10 @@ def pairs_of(client: Client, space: str) -> list[AskedPair]:
 
 def _pair(one: values.Memory, other: values.Memory, why: str) -> AskedPair:
     older, newer = sorted((one, other), key=lambda memory: (memory.created_at, memory.id))
-    return AskedPair(_statement(older), _statement(newer), why)
+    return AskedPair(_shown(older), _shown(newer), why)
 
 
-def _statement(memory: values.Memory) -> ShownMemory:
+def _shown(memory: values.Memory) -> ShownMemory:
     kept = memory.tier == "pinned" or bool(memory.conflicts) or not {"trigger", "rule"}.isdisjoint(memory.tags)
     return ShownMemory(
         memory.id, memory.content, rfc3339(memory.created_at) if memory.created_at else "", kept, tuple(memory.heads)

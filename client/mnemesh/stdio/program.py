@@ -82,16 +82,16 @@ class Proxy:
         if message.method == "notifications/cancelled":
             self._cancel(message)
         elif message.method == "initialize" or message.method.startswith("notifications/"):
-            self._exchange(message).run()
+            self._call(message).run()
         else:
             self._start(message)
 
-    def _exchange(self, message: Message) -> HostCall:
+    def _call(self, message: Message) -> HostCall:
         return HostCall(_with_key(message), self._link, self._session, self._lines, self._may_repeat, self._release)
 
     def _start(self, message: Message) -> None:
-        exchange, slot = self._exchange(message), _slot(message)
-        thread = threading.Thread(target=self._run, args=(exchange,), name="call", daemon=True)
+        call, slot = self._call(message), _slot(message)
+        thread = threading.Thread(target=self._run, args=(call,), name="call", daemon=True)
         with self._lock:
             refusal = ""
             if slot in self._calls:
@@ -101,38 +101,38 @@ class Proxy:
             elif len(self._running) >= CALLS_IN_FLIGHT_MAX + ANSWERS_UNREAD_MAX:
                 refusal = f"{ANSWERS_UNREAD_MAX} answers have not been read; read them first"
             else:
-                self._calls[slot], self._running[exchange] = exchange, thread
+                self._calls[slot], self._running[call] = call, thread
                 thread.start()
         if refusal and message.wants_answer:
             self._lines.write(error_body(message.id, BUSY, refusal))
         elif refusal:
             say(f"{message.method or 'reply'} dropped: {refusal}")
 
-    def _run(self, exchange: HostCall) -> None:
+    def _run(self, call: HostCall) -> None:
         answer: dict[str, Any] | None = None
-        message = exchange.message
+        message = call.message
         in_session = bool(self._session.id) and not message.version
         try:
             if in_session and message.method == SUBSCRIBE:
                 self._standing.open()
-            answer = exchange.run()
+            answer = call.run()
         finally:
-            self._release(exchange)
+            self._release(call)
             with self._lock:
-                del self._running[exchange]
+                del self._running[call]
         if in_session and answer is not None and "result" in answer:
             if message.method == SUBSCRIBE:
                 self._standing.subscribed(message)
             elif message.method == UNSUBSCRIBE:
                 self._standing.unsubscribed(message)
-        if exchange.message.method == "tools/list" and answer is not None:
+        if call.message.method == "tools/list" and answer is not None:
             self._learn(answer)
 
-    def _release(self, exchange: HostCall) -> None:
+    def _release(self, call: HostCall) -> None:
         """Free the id of a call that is answered. By then the id may be the next call's."""
-        slot = _slot(exchange.message)
+        slot = _slot(call.message)
         with self._lock:
-            if self._calls.get(slot) is exchange:
+            if self._calls.get(slot) is call:
                 del self._calls[slot]
 
     def _learn(self, answer: dict[str, Any]) -> None:
@@ -146,25 +146,25 @@ class Proxy:
 
     def _cancel(self, message: Message) -> None:
         """Drop the call. A node with a session is told, another node sees the closed connection."""
-        call = Message(b"", {"id": message.params.get("requestId"), "method": "cancelled"})
+        slot = _slot(Message(b"", {"id": message.params.get("requestId"), "method": "cancelled"}))
         with self._lock:
-            exchange = self._calls.get(_slot(call))
-        if exchange is None:
+            call = self._calls.get(slot)
+        if call is None:
             return
-        exchange.cancel()
-        if self._session.id and not exchange.message.version:
+        call.cancel()
+        if self._session.id and not call.message.version:
             self._start(message)
 
     def _drain(self) -> None:
         deadline = time.monotonic() + DRAIN_TIMEOUT_S
         with self._lock:
             calls = list(self._running.items())
-        for exchange, _ in calls:
-            if exchange.message.method == LISTEN:  # has no end of its own
-                exchange.cancel()
-        for exchange, thread in calls:
+        for call, _ in calls:
+            if call.message.method == LISTEN:  # has no end of its own
+                call.cancel()
+        for call, thread in calls:
             thread.join(max(0.0, deadline - time.monotonic()))
-            exchange.cancel()
+            call.cancel()
 
     def _say_goodbye(self) -> None:
         """End the session on the node at once, before its time runs out."""

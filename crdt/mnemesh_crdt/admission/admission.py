@@ -37,7 +37,15 @@ from mnemesh_crdt.admission.ancestry import GENESIS, GENESIS_PATHS, REVISIONS, A
 from mnemesh_crdt.admission.foreign_fields import NEWER, TIMES, Tree, Value
 from mnemesh_crdt.changes.chunk import ChangeHead
 from mnemesh_crdt.changes.envelope import CHANGE, Entry, Key, Refused
-from mnemesh_crdt.changes.operations import DELETE, MAKE_MAP, ChangeOperation, ChangeOps, OpId, Scalar, read_operations
+from mnemesh_crdt.changes.operations import (
+    DELETE,
+    MAKE_MAP,
+    ChangeContent,
+    ChangeOperation,
+    OpId,
+    Scalar,
+    read_operations,
+)
 from mnemesh_crdt.document.document import genesis_hash
 from mnemesh_crdt.document.shape import GENESIS_KEYS, MARK, rank
 from mnemesh_memory.access.grants import principal_of
@@ -114,7 +122,7 @@ def _check_entry(key: Key, entry: Entry) -> None:
         raise Refused(f"node {shorten(entry.node)} is no id of a node")
 
 
-def _check_head(change: ChangeOps, entry: Entry) -> None:
+def _check_head(change: ChangeContent, entry: Entry) -> None:
     head = change.head
     if head.hash != entry.hash:
         raise Refused(f"its hash is {head.hash[:16]}, the entry says {shorten(entry.hash[:16])}")
@@ -141,7 +149,7 @@ class _Touch:
     replaced: tuple[ChangeOperation, ...] | None
 
 
-def _touches(change: ChangeOps, past: Ancestry | None, own: str) -> list[_Touch]:
+def _touches(change: ChangeContent, past: Ancestry | None, own: str) -> list[_Touch]:
     """The operations, those within a new map gathered into its value. Raises Refused for a key written twice, and for a
     place that is missing or not for `own` to write. Also for a replaced operation that is missing."""
     made: dict[OpId, Tree] = {}

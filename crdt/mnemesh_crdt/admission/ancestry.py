@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from mnemesh_crdt.changes.chunk import ChangeHead, read_head
 from mnemesh_crdt.changes.envelope import Refused
-from mnemesh_crdt.changes.operations import MAKE_MAP, ChangeOperation, ChangeOps, OpId, read_operations
+from mnemesh_crdt.changes.operations import MAKE_MAP, ChangeContent, ChangeOperation, OpId, read_operations
 from mnemesh_crdt.document.document import GENESIS_ACTOR
 from mnemesh_crdt.document.shape import COLLECTIONS, GENESIS_KEYS
 
@@ -94,7 +94,7 @@ class Ancestry:
     def __init__(self, genesis: str, head: ChangeHead, earlier: Mapping[str, bytes]) -> None:
         self._genesis = genesis
         self._earlier = earlier
-        self._read: dict[str, ChangeOps] = {}  # by actor
+        self._read: dict[str, ChangeContent] = {}  # by actor
         self._met: dict[str, bytes] = {}  # by actor
         self._seen: set[str] = set()
         self._next: list[str] = []
@@ -111,7 +111,7 @@ class Ancestry:
             self._follow(change.head.deps)
             self.last = max(self.last, change.last)
 
-    def change(self, actor: str) -> ChangeOps | None:
+    def change(self, actor: str) -> ChangeContent | None:
         """The one change of `actor`, if it is built on."""
         while actor not in self._read and actor not in self._met and self._next:
             raw = self._raw(self._next.pop())

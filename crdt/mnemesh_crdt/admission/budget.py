@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 from mnemesh_crdt.admission.ancestry import REVISIONS
 from mnemesh_crdt.changes.chunk import inflated_size_max, read_head
-from mnemesh_crdt.changes.operations import MAKE_MAP, ChangeOps, OpId, read_operations
+from mnemesh_crdt.changes.operations import MAKE_MAP, ChangeContent, OpId, read_operations
 from mnemesh_crdt.document.document import UnreadChanges, genesis_hash
 from mnemesh_crdt.document.shape import FORGET
 from mnemesh_memory.access.grants import principal_of
@@ -168,7 +168,7 @@ class _Choice:
         self.weight = weight
 
 
-def statement(change: ChangeOps) -> dict[str, object]:
+def statement(change: ChangeContent) -> dict[str, object]:
     """The texts and numbers of the revision that a change makes, by field; empty when it makes none."""
     made: set[OpId | None] = set()
     fields: dict[str, object] = {}

@@ -54,7 +54,7 @@ class ChangeOperation(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeOps:
+class ChangeContent:
     """The content of a change. `first` is the counter of its first operation; the others follow one by one. `time` (s)
     and `message` are Automerge's, `extra` are bytes without a meaning to Automerge. `size` is the size of the inflated
     body, in bytes."""
@@ -73,7 +73,7 @@ class ChangeOps:
         return self.first + len(self.operations) - 1
 
 
-def read_operations(raw: bytes) -> ChangeOps:
+def read_operations(raw: bytes) -> ChangeContent:
     """The content of one change. Raises DataLoss for anything else, for another form than Automerge's own, for anything
     but maps, texts and numbers, and over a limit."""
     head, body, at = open_change(raw)
@@ -88,7 +88,7 @@ def read_operations(raw: bytes) -> ChangeOps:
         raise unreadable("it ends too early") from None
     except UnicodeDecodeError:
         raise unreadable("a text is not UTF-8") from None
-    return ChangeOps(head, first, time, message, operations, body[at:], len(body))
+    return ChangeContent(head, first, time, message, operations, body[at:], len(body))
 
 
 def _actors(body: bytes, at: int, own: str) -> tuple[list[str], int]:

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from mnemesh_crdt.changes.chunk import ChangeHead, read_head
-from mnemesh_crdt.changes.operations import DELETE, MAKE_MAP, ChangeOps, OpId, Scalar, read_operations
+from mnemesh_crdt.changes.operations import DELETE, MAKE_MAP, ChangeContent, OpId, Scalar, read_operations
 from mnemesh_crdt.document.shape import COLLECTIONS, ENDS, GENESIS_KEYS, rank
 from mnemesh_memory.values.errors import DataLoss, InvalidArgument
 
@@ -81,7 +81,7 @@ def closure(heads: Mapping[str, ChangeHead], hashes: Iterable[str]) -> set[str]:
 class _Said:
     """One change with its name. `carries` are, as bits, its renamed ancestors, and itself when renamed."""
 
-    change: ChangeOps
+    change: ChangeContent
     name: str
     carries: int
 

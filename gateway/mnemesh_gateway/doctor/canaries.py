@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from mnemesh_gateway.doctor.examination import Examination
+from mnemesh_gateway.doctor.examined_node import ExaminedNode
 from mnemesh_gateway.doctor.installation import DoctorFinding
 from mnemesh_gateway.doctor.process_checks import ask
 from mnemesh_memory.policy.rules import stored_rules
@@ -44,9 +44,9 @@ NONSENSE: Final = (
 _WORD: Final = re.compile(r"\w{4,}")
 
 
-def canaries(place: Examination) -> Iterator[DoctorFinding]:
+def canaries(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     """Memories that recall does not find, each with the reason, and nonsense that gets an answer."""
-    listed, _ = ask(place, f"/v1/memories?{urlencode({'everywhere': 'true', 'limit': LIST_LIMIT_MAX})}", ANSWER_S)
+    listed, _ = ask(examined, f"/v1/memories?{urlencode({'everywhere': 'true', 'limit': LIST_LIMIT_MAX})}", ANSWER_S)
     if listed is None:
         yield DoctorFinding(
             "recall", "no node answers, so no memory was asked for", "`mnemesh up` starts one", remark=True
@@ -56,8 +56,8 @@ def canaries(place: Examination) -> Iterator[DoctorFinding]:
     common = Counter(word for memory in memories for word in set(_words(memory["content"])))
     asked = memories[:: max(1, -(-len(memories) // CANARIES_MAX))]
     try:
-        lost = list(_lost(place, asked, common))
-        answered = [text for text in NONSENSE if _is_answered(place, text)]
+        lost = list(_lost(examined, asked, common))
+        answered = [text for text in NONSENSE if _is_answered(examined, text)]
     except CanaryUnanswered as why:
         yield DoctorFinding(
             "recall", f"the node did not answer a question ({why})", "`mnemesh status` says how it stands"
@@ -91,17 +91,17 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _lost(place: Examination, asked: Sequence[Json], common: Counter[str]) -> Iterator[DoctorFinding]:
+def _lost(examined: ExaminedNode, asked: Sequence[Json], common: Counter[str]) -> Iterator[DoctorFinding]:
     by_terms = []
     for memory in asked:
         own = " ".join(memory["content"].split())[:OWN_CHARS]
-        if why := _why_not(place, memory, own, OWN_PLACES):
-            hiding = _hidden_by(place, memory)
+        if why := _why_not(examined, memory, own, OWN_PLACES):
+            hiding = _hidden_by(examined, memory)
             yield _hidden(memory, hiding) if hiding else _finding(memory, "its own words", own, why)
             continue
         words = dict.fromkeys(reversed(_words(memory["content"])))
         terms = " ".join(sorted(words, key=lambda word: (common[word], -len(word)))[:TERMS])
-        if why := _why_not(place, memory, terms, TERMS_PLACES):
+        if why := _why_not(examined, memory, terms, TERMS_PLACES):
             by_terms.append(_finding(memory, f'the words "{terms}"', terms, why))
     if len(by_terms) > (1 - TERMS_SHARE_MIN) * len(asked):
         yield from by_terms[:SHOWN_MAX]
@@ -119,7 +119,7 @@ def _hidden(memory: Json, rule: str) -> DoctorFinding:
     return DoctorFinding("recall", f"{memory['id']} is left out of recall by the rule {rule}", fix, remark=True)
 
 
-def _hidden_by(place: Examination, memory: Json) -> str:
+def _hidden_by(examined: ExaminedNode, memory: Json) -> str:
     """The rule of a space, of the owner or of the settings that hides a memory, "" for none."""
     source = memory.get("source", {})
     facts = Ruled(
@@ -127,7 +127,7 @@ def _hidden_by(place: Examination, memory: Json) -> str:
         importance=memory.get("importance"), paths=tuple(memory["paths"]), folder=source.get("dir", ""),
     )  # fmt: skip
     for spaces in ({}, {"spaces": memory["space"]}):  # without one, the owner's private space
-        listed, _ = ask(place, f"/v1/rules?{urlencode({'limit': LIST_LIMIT_MAX, **spaces})}", ANSWER_S)
+        listed, _ = ask(examined, f"/v1/rules?{urlencode({'limit': LIST_LIMIT_MAX, **spaces})}", ANSWER_S)
         for rule in listed["rules"] if listed else ():
             elsewhere = rule["space"] not in ("", memory["space"]) and not rule["space"].startswith("@")
             if rule["hard"] and not (elsewhere or rule["revoked"]) and _holds(rule, facts):
@@ -143,10 +143,10 @@ def _holds(rule: Json, facts: Ruled) -> bool:
     return rule_holds(stated, facts)
 
 
-def _why_not(place: Examination, memory: Json, question: str, places: int) -> str:
+def _why_not(examined: ExaminedNode, memory: Json, question: str, places: int) -> str:
     """Why a memory does not stand among the first of the answer to a question, "" when it does. A memory with the same
     text counts for it."""
-    answer = _answer(place, question, memory["space"])
+    answer = _answer(examined, question, memory["space"])
     results = answer["results"]
     rank = next((at for at, result in enumerate(results, 1) if memory["id"] == result["id"]), 0)
     alike = any(result["content"] == memory["content"] for result in results[:places])
@@ -160,14 +160,16 @@ def _why_not(place: Examination, memory: Json, question: str, places: int) -> st
     return f"it is not among the first {LOOKED_AT}; a rule may hide this memory, or the vector is missing"
 
 
-def _is_answered(place: Examination, question: str) -> bool:
-    answer = _answer(place, question, "")
+def _is_answered(examined: ExaminedNode, question: str) -> bool:
+    answer = _answer(examined, question, "")
     return bool(answer["results"]) and not answer.get("abstain")
 
 
-def _answer(place: Examination, question: str, space: str) -> Json:
+def _answer(examined: ExaminedNode, question: str, space: str) -> Json:
     fields = {"query": question, "limit": LOOKED_AT, "probe": "true", "time_words": "off"}
-    answer, status = ask(place, f"/v1/recall?{urlencode({**fields, **({'spaces': space} if space else {})})}", ANSWER_S)
+    answer, status = ask(
+        examined, f"/v1/recall?{urlencode({**fields, **({'spaces': space} if space else {})})}", ANSWER_S
+    )
     if answer is None:
         raise CanaryUnanswered(f"status {status}" if status else f"nothing within {ANSWER_S:g} s")
     return answer

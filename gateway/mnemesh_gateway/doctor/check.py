@@ -1,6 +1,6 @@
 """All checks, in the order in which a person would look.
 
-A check takes an `Examination` and gives findings. None but remarks means healthy. Nothing is written, and no lock is
+A check takes an `ExaminedNode` and gives findings. None but remarks means healthy. Nothing is written, and no lock is
 taken that a node could want. The engines (Automerge, Edge, the model) are not imported: a broken engine would stop the
 doctor too.
 """
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from mnemesh_gateway.doctor import alarm_checks, directory_checks, process_checks, qdrant
-from mnemesh_gateway.doctor.examination import Examination
+from mnemesh_gateway.doctor.examined_node import ExaminedNode
 from mnemesh_gateway.doctor.installation import DoctorFinding
 
-CHECKS: tuple[Callable[[Examination], Iterator[DoctorFinding]], ...] = (
+CHECKS: tuple[Callable[[ExaminedNode], Iterator[DoctorFinding]], ...] = (
     directory_checks.data_directory,
     directory_checks.disk,
     directory_checks.manifest,
@@ -38,8 +38,8 @@ CHECKS: tuple[Callable[[Examination], Iterator[DoctorFinding]], ...] = (
 )
 
 
-def examine(place: Examination) -> list[DoctorFinding]:
+def examine(examined: ExaminedNode) -> list[DoctorFinding]:
     """The findings of all checks, in order. Of a directory out of sight that alone."""
-    if unseen := list(directory_checks.out_of_sight(place)):
+    if unseen := list(directory_checks.out_of_sight(examined)):
         return unseen
-    return [finding for check in CHECKS for finding in check(place)]
+    return [finding for check in CHECKS for finding in check(examined)]

@@ -12,31 +12,31 @@ from typing import Final
 
 from mnemesh_actors.ledger.integrity.scrub import ViewComparison
 from mnemesh_actors.ledger.store.schema import MIGRATIONS, read_only, version_of
-from mnemesh_gateway.doctor.examination import Examination
+from mnemesh_gateway.doctor.examined_node import ExaminedNode
 from mnemesh_gateway.doctor.installation import DoctorFinding
 from mnemesh_memory.values.errors import count_of
 
 SHOWN_MAX: Final = 8
 
 
-def view(place: Examination) -> Iterator[DoctorFinding]:
+def view(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     """What differs. An older format has no checksums yet, and a start makes them."""
-    version = version_of(place.ledger)
+    version = version_of(examined.ledger)
     if not version:
         return
     if version != len(MIGRATIONS):
         yield DoctorFinding(
-            "view", f"{place.ledger} has format {version}, which can't be compared",
+            "view", f"{examined.ledger} has format {version}, which can't be compared",
             "start the node once (`mnemesh up`): it brings the ledger to the present format", remark=True,
         )  # fmt: skip
         return
     try:
-        with closing(read_only(place.ledger)) as db:
+        with closing(read_only(examined.ledger)) as db:
             comparison = ViewComparison(db)
             damaged, (entries, rows) = list(comparison.damaged()), comparison.counts()
     except sqlite3.DatabaseError as error:
         yield DoctorFinding(
-            "view", f"{place.ledger} can't be read to its end ({error})",
+            "view", f"{examined.ledger} can't be read to its end ({error})",
             "restore a backup, or start the node: a start makes the view anew from the log",
         )  # fmt: skip
         return

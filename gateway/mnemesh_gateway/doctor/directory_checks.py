@@ -20,7 +20,7 @@ from mnemesh_actors.storage.data_directory import FORMAT, KEY_FILE, MANIFEST, ch
 from mnemesh_actors.storage.file_format import Migrations, format_of
 from mnemesh_actors.storage.index_state import read_meta
 from mnemesh_actors.transcripts.transcript_file import MIGRATIONS as TRANSCRIPT_MIGRATIONS
-from mnemesh_gateway.doctor.examination import Examination
+from mnemesh_gateway.doctor.examined_node import ExaminedNode
 from mnemesh_gateway.doctor.installation import DoctorFinding
 from mnemesh_gateway.doors.mcp.tools.toolsets import select
 from mnemesh_gateway.peers.peer_book import PEERS_FILE, PeerBook
@@ -38,9 +38,9 @@ ANEW = "restore it from a backup, or rm {} and issue the tokens anew (`mnemesh a
 META, POINTS = "meta.json", "points"
 
 
-def out_of_sight(place: Examination) -> Iterator[DoctorFinding]:
+def out_of_sight(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     """A directory that nobody can look at: nothing else can be said of it then."""
-    path = place.data_dir
+    path = examined.data_dir
     try:
         path.exists()
         (path / MANIFEST).exists()
@@ -51,8 +51,8 @@ def out_of_sight(place: Examination) -> Iterator[DoctorFinding]:
         )  # fmt: skip
 
 
-def data_directory(place: Examination) -> Iterator[DoctorFinding]:
-    path = place.data_dir
+def data_directory(examined: ExaminedNode) -> Iterator[DoctorFinding]:
+    path = examined.data_dir
     if not path.exists():
         yield DoctorFinding(
             "data directory", f"{path} does not exist: no node has run here",
@@ -75,10 +75,10 @@ def data_directory(place: Examination) -> Iterator[DoctorFinding]:
         )  # fmt: skip
 
 
-def manifest(place: Examination) -> Iterator[DoctorFinding]:
-    path = place.data_dir / MANIFEST
+def manifest(examined: ExaminedNode) -> Iterator[DoctorFinding]:
+    path = examined.data_dir / MANIFEST
     if not path.exists():
-        if place.ledger.exists():
+        if examined.ledger.exists():
             yield DoctorFinding("manifest", f"{path} is missing", "restore it from a backup; it holds the node's id")
         return
     try:
@@ -89,15 +89,15 @@ def manifest(place: Examination) -> Iterator[DoctorFinding]:
         )
         return
     if version > FORMAT:
-        yield _newer(place.data_dir, version, FORMAT)
+        yield _newer(examined.data_dir, version, FORMAT)
         return
-    key = place.data_dir / KEY_FILE
+    key = examined.data_dir / KEY_FILE
     if not key.exists():
         yield DoctorFinding("manifest", f"{key} is missing", "restore it from a backup; it signs this node's entries")
     elif _open_to_others(key):
         yield DoctorFinding("manifest", f"{key} can be read by other users", f"chmod 600 {key}")
     else:
-        yield from _refused("manifest", lambda: check_directory(place.data_dir), FROM_BACKUP)
+        yield from _refused("manifest", lambda: check_directory(examined.data_dir), FROM_BACKUP)
 
 
 def _refused(what: str, attempt: Callable[[], object], fix: str) -> Iterator[DoctorFinding]:
@@ -119,10 +119,10 @@ def _open_to_others(path: Path) -> bool:
     return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
 
 
-def owner_token(place: Examination) -> Iterator[DoctorFinding]:
-    path = place.data_dir / TOKEN_FILE
+def owner_token(examined: ExaminedNode) -> Iterator[DoctorFinding]:
+    path = examined.data_dir / TOKEN_FILE
     if not path.exists():
-        if (place.data_dir / MANIFEST).exists():
+        if (examined.data_dir / MANIFEST).exists():
             yield DoctorFinding(
                 "owner token", f"{path} is missing: no client can speak to the node",
                 "restart the node (`mnemesh up`), which makes a new token; clients with a copy need the new one",
@@ -137,9 +137,9 @@ def owner_token(place: Examination) -> Iterator[DoctorFinding]:
         yield DoctorFinding("owner token", f"{path} can be read by other users of this machine", f"chmod 600 {path}")
 
 
-def agents(place: Examination) -> Iterator[DoctorFinding]:
+def agents(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     """The tokens of agents: a start refuses a file that others can read, that is damaged, or of a newer format."""
-    path = place.data_dir / ACCESS_FILE
+    path = examined.data_dir / ACCESS_FILE
     if not path.exists():
         return
     if _open_to_others(path):
@@ -155,54 +155,54 @@ def agents(place: Examination) -> Iterator[DoctorFinding]:
             ANEW.format(path),
         )  # fmt: skip
     elif not _open_to_others(path):
-        owner = place.settings.owner
+        owner = examined.settings.owner
         yield from _refused(
-            "agents", lambda: Access(path, lambda: place.now_ms, owner, dry=True).close(), ANEW.format(path)
+            "agents", lambda: Access(path, lambda: examined.now_ms, owner, dry=True).close(), ANEW.format(path)
         )
 
 
-def peers(place: Examination) -> Iterator[DoctorFinding]:
+def peers(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     """The list of peers and their tokens."""
-    path = place.data_dir / PEERS_FILE
+    path = examined.data_dir / PEERS_FILE
     fix = f"restore it from a backup, or rm {path} and add the peers anew (`mnemesh peer add`)"
-    yield from _refused("peers", lambda: PeerBook(place.data_dir), fix)
+    yield from _refused("peers", lambda: PeerBook(examined.data_dir), fix)
 
 
-def toolsets(place: Examination) -> Iterator[DoctorFinding]:
+def toolsets(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     """The names of toolsets in the settings."""
     fix = "correct mcp_toolsets, or remove it"
-    yield from _refused("settings", lambda: select(place.settings.mcp_toolsets.split(",")), fix)
+    yield from _refused("settings", lambda: select(examined.settings.mcp_toolsets.split(",")), fix)
 
 
-def disk(place: Examination) -> Iterator[DoctorFinding]:
-    path = place.data_dir
+def disk(examined: ExaminedNode) -> Iterator[DoctorFinding]:
+    path = examined.data_dir
     while not path.exists():
         path = path.parent
-    free, reserve = place.free_bytes(path), place.settings.disk_reserve_bytes
+    free, reserve = examined.free_bytes(path), examined.settings.disk_reserve_bytes
     if free < reserve:
         yield DoctorFinding(
-            "disk", f"only {free // 2**20} MiB are free where {place.data_dir} lies, and {reserve // 2**20} MiB are "
+            "disk", f"only {free // 2**20} MiB are free where {examined.data_dir} lies, and {reserve // 2**20} MiB are "
             "kept back (disk_reserve_bytes): the node reads only",
             "free space on that disk: writes then go on by themselves",
         )  # fmt: skip
     elif free < DISK_FREE_BYTES_MIN:
         yield DoctorFinding(
-            "disk", f"only {free // 2**20} MiB are free where {place.data_dir} lies",
+            "disk", f"only {free // 2**20} MiB are free where {examined.data_dir} lies",
             f"free at least {DISK_FREE_BYTES_MIN // 2**20} MiB: a write that finds no space is refused, and says so",
         )  # fmt: skip
 
 
-def model(place: Examination) -> Iterator[DoctorFinding]:
+def model(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     """There has to be a model that a start can find. Nothing is loaded, converted or fetched here."""
-    settings = place.settings
+    settings = examined.settings
     try:
-        known = GenerationFile(place.data_dir).read() if place.data_dir.is_dir() else None
+        known = GenerationFile(examined.data_dir).read() if examined.data_dir.is_dir() else None
     except DataLoss as error:
-        fix = f"delete {place.data_dir / FILE} and start with the same model_dir: no memory is lost"
+        fix = f"delete {examined.data_dir / FILE} and start with the same model_dir: no memory is lost"
         yield DoctorFinding("model", error.message, fix)
         return
     except FailedPrecondition as error:
-        yield DoctorFinding("model", error.message, f"install the newer mnemesh that wrote {place.data_dir / FILE}")
+        yield DoctorFinding("model", error.message, f"install the newer mnemesh that wrote {examined.data_dir / FILE}")
         return
     folder = known.active.model if known else settings.model_dir
     if folder.startswith(("/", "~")) or (known is None and folder):
@@ -211,7 +211,7 @@ def model(place: Examination) -> Iterator[DoctorFinding]:
         except InvalidArgument as error:
             yield DoctorFinding(
                 "model", error.message,
-                f"put the model back; or delete {place.data_dir / FILE}: the index is then made anew with the model "
+                f"put the model back; or delete {examined.data_dir / FILE}: the index is then made anew with the model "
                 "that the settings name"
                 if known
                 else "correct model_dir, or remove it: then the packaged model is taken",
@@ -260,23 +260,23 @@ def _looked_at(path: Path, migrations: Migrations) -> tuple[int, str]:
         return 0, str(error)
 
 
-def ledger(place: Examination) -> Iterator[DoctorFinding]:
+def ledger(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     """The log is the truth: it has to exist with sound pages and entries, a known format and past times."""
-    if not place.ledger.exists():
-        if place.node is None and (place.data_dir / MANIFEST).exists():
-            yield _lost(place, "is missing, although a node has lived here")
+    if not examined.ledger.exists():
+        if examined.node is None and (examined.data_dir / MANIFEST).exists():
+            yield _lost(examined, "is missing, although a node has lived here")
         return
-    lock = place.ledger.with_suffix(".lock")
+    lock = examined.ledger.with_suffix(".lock")
     marks = lock.read_text("utf-8", "replace") if lock.exists() else ""
-    if problem := lost(place.ledger, marks):
-        yield _lost(place, f"{problem}, although a ledger has lived here")
+    if problem := lost(examined.ledger, marks):
+        yield _lost(examined, f"{problem}, although a ledger has lived here")
         return
     newest, faults = None, []
     try:
-        with closing(read_only(place.ledger)) as db:
+        with closing(read_only(examined.ledger)) as db:
             version = format_of(db)
             if version > len(MIGRATIONS):
-                yield _newer(place.ledger, version, len(MIGRATIONS))
+                yield _newer(examined.ledger, version, len(MIGRATIONS))
                 return
             page = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
             faults = [page] if page != "ok" else list(filter(None, [_lacking(db, MIGRATIONS, version)]))
@@ -289,29 +289,29 @@ def ledger(place: Examination) -> Iterator[DoctorFinding]:
     if faults:
         more = f"; {len(faults) - FAULTS_SHOWN} more" if len(faults) > FAULTS_SHOWN else ""
         yield DoctorFinding(
-            "ledger", f"{place.ledger} is damaged ({'; '.join(faults[:FAULTS_SHOWN])}{more})",
-            f"keep a copy of the whole directory, then restore it from a backup, or {salvage_advice(place.ledger)}",
+            "ledger", f"{examined.ledger} is damaged ({'; '.join(faults[:FAULTS_SHOWN])}{more})",
+            f"keep a copy of the whole directory, then restore it from a backup, or {salvage_advice(examined.ledger)}",
         )  # fmt: skip
     elif problem:
-        yield _lost(place, problem)
-    elif newest is not None and newest > place.now_ms + CLOCK_SLACK_MS:
-        behind_s = (newest - place.now_ms) // 1000
+        yield _lost(examined, problem)
+    elif newest is not None and newest > examined.now_ms + CLOCK_SLACK_MS:
+        behind_s = (newest - examined.now_ms) // 1000
         yield DoctorFinding(
             "clock", f"this machine's clock is {behind_s} s before the newest entry of the ledger",
             "set the clock (timedatectl set-ntp true). Order and durability don't depend on it, shown times do",
         )  # fmt: skip
 
 
-def _lost(place: Examination, problem: str) -> DoctorFinding:
+def _lost(examined: ExaminedNode, problem: str) -> DoctorFinding:
     return DoctorFinding(
-        "ledger", f"{place.ledger} {problem}: its memories are not here",
-        f"restore {place.ledger.relative_to(place.data_dir)} from a backup; a node does not start without it",
+        "ledger", f"{examined.ledger} {problem}: its memories are not here",
+        f"restore {examined.ledger.relative_to(examined.data_dir)} from a backup; a node does not start without it",
     )  # fmt: skip
 
 
-def transcripts(place: Examination) -> Iterator[DoctorFinding]:
+def transcripts(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     """Sessions are no memories: without them a node runs on."""
-    path = place.transcripts
+    path = examined.transcripts
     if not path.exists():
         return
     version, fault = _looked_at(path, TRANSCRIPT_MIGRATIONS)
@@ -324,22 +324,22 @@ def transcripts(place: Examination) -> Iterator[DoctorFinding]:
         )  # fmt: skip
 
 
-def index(place: Examination) -> Iterator[DoctorFinding]:
+def index(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     """The index follows the ledger. A node mends it by itself at start, so this explains a slow start. Being behind is
     no fault: it is what every kill leaves, because the ledger alone is written before an answer."""
-    if place.node is not None or not version_of(place.ledger) or place.settings.qdrant_url:
+    if examined.node is not None or not version_of(examined.ledger) or examined.settings.qdrant_url:
         return
     try:
-        with closing(read_only(place.ledger)) as db:
+        with closing(read_only(examined.ledger)) as db:
             head = int(db.execute("SELECT coalesce(max(seq), 0) FROM entry").fetchone()[0])
             life = db.execute("SELECT value FROM meta WHERE key = 'incarnation'").fetchone()
     except sqlite3.DatabaseError:
         return  # the ledger's own check says so
     try:
-        known = GenerationFile(place.data_dir).read()
+        known = GenerationFile(examined.data_dir).read()
     except MnemeshError:
         return  # the model's own check says so
-    folder = place.data_dir / f"index/0{known.active.suffix if known else ''}"
+    folder = examined.data_dir / f"index/0{known.active.suffix if known else ''}"
     meta, why = read_meta(folder / META)
     if head == 0:
         return

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from mnemesh_gateway.doctor.examination import Examination
+from mnemesh_gateway.doctor.examined_node import ExaminedNode
 from mnemesh_gateway.doctor.installation import DoctorFinding
 from mnemesh_memory.values.errors import count_of
 from mnemesh_proto.loopback import is_loopback
@@ -32,44 +32,44 @@ LIVE: Final = {"state": "live"}
 SERVICE: Final = "mnemesh.v1.MemoryService"
 
 
-def node_file(place: Examination) -> Iterator[DoctorFinding]:
-    path = place.data_dir / NODE_FILE
-    if not path.exists() or place.node is not None:
+def node_file(examined: ExaminedNode) -> Iterator[DoctorFinding]:
+    path = examined.data_dir / NODE_FILE
+    if not path.exists() or examined.node is not None:
         return
     try:
         value = json.loads(path.read_text("utf-8"))
         problem = f"{path} names process {value['pid']}, which is gone: the node was killed or the machine went down"
-        if value.get("inode", inode := place.data_dir.stat().st_ino) != inode:
+        if value.get("inode", inode := examined.data_dir.stat().st_ino) != inode:
             problem = f"{path} is of the node of another directory, of which this one is a copy"
     except (ValueError, KeyError, TypeError):
         problem = f"{path} is damaged"
     yield DoctorFinding("node file", problem, "start the node (`mnemesh up`): it replaces the file")
 
 
-def no_node(place: Examination) -> Iterator[DoctorFinding]:
+def no_node(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     """Without a node file nor a holder of the directory's lock, nobody serves it."""
-    path = place.data_dir
+    path = examined.data_dir
     if path.is_dir() and not (path / NODE_FILE).exists() and lock_holder(path / LOCK_FILE) is None:
         yield DoctorFinding("node", f"no node runs on {path}", f"`mnemesh up --data {path}` starts one", remark=True)
 
 
-def running_node(place: Examination) -> Iterator[DoctorFinding]:
+def running_node(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     """A node that holds the directory has to answer."""
-    node = place.node
+    node = examined.node
     if node is not None and is_stopped(node.pid):
         yield DoctorFinding(
-            "running node", f"process {node.pid}, the node of {place.data_dir}, is stopped",
+            "running node", f"process {node.pid}, the node of {examined.data_dir}, is stopped",
             f"`kill -CONT {node.pid}` lets it go on; acknowledged writes are on disk",
         )  # fmt: skip
         return
-    if node is not None and answers(place, node.http):
+    if node is not None and answers(examined, node.http):
         return
-    holder = node.pid if node else lock_holder(place.data_dir / LOCK_FILE)
-    if holder is None or (node and not _is_locked(place.data_dir / LOCK_FILE)):
+    holder = node.pid if node else lock_holder(examined.data_dir / LOCK_FILE)
+    if holder is None or (node and not _is_locked(examined.data_dir / LOCK_FILE)):
         return
     yield DoctorFinding(
         "running node",
-        f"process {holder} holds {place.data_dir} but does not answer" + (f" on {node.http}" if node else ""),
+        f"process {holder} holds {examined.data_dir} but does not answer" + (f" on {node.http}" if node else ""),
         f"wait if the node has only just started; else stop it (kill {holder}, after 30 s kill -9 {holder}) and start "
         "the node again: acknowledged writes are on disk",
     )  # fmt: skip
@@ -99,20 +99,20 @@ def _is_locked(lock: Path) -> bool:
     )
 
 
-def degraded_node(place: Examination) -> Iterator[DoctorFinding]:
+def degraded_node(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     """The report of a running node on itself and its index."""
-    node = place.node
-    lives = node is not None and node.http not in place.silent
-    answer, status = ask(place)
-    if node is not None and lives and node.http in place.silent:
+    node = examined.node
+    lives = node is not None and node.http not in examined.silent
+    answer, status = ask(examined)
+    if node is not None and lives and node.http in examined.silent:
         yield DoctorFinding(
             "running node", f"process {node.pid} lives but does not tell its status within {HEALTH_TIMEOUT_S:g} s",
-            f"wait if the machine is busy; else look at {place.data_dir / 'node.log'} and restart it: acknowledged "
+            f"wait if the machine is busy; else look at {examined.data_dir / 'node.log'} and restart it: acknowledged "
             "writes are on disk",
         )  # fmt: skip
     if status == http.client.UNAUTHORIZED:
         yield DoctorFinding(
-            "owner token", f"the node refuses the token of {place.data_dir / TOKEN_FILE}: it was changed meanwhile",
+            "owner token", f"the node refuses the token of {examined.data_dir / TOKEN_FILE}: it was changed meanwhile",
             "restart the node (`mnemesh up`)",
         )  # fmt: skip
     if answer is None:
@@ -138,7 +138,7 @@ def degraded_node(place: Examination) -> Iterator[DoctorFinding]:
         reasons = [*answer["notices"], *faults]
         yield DoctorFinding(
             "running node", f"the node is {answer['state']}: {'; '.join(reasons) or 'it says no more'}",
-            f"look at {place.data_dir / 'node.log'} or the terminal of `mnemesh up`, then restart the node",
+            f"look at {examined.data_dir / 'node.log'} or the terminal of `mnemesh up`, then restart the node",
         )  # fmt: skip
     elif faults and answer["state"] == "ready":
         # A node with a faulty index is degraded, above. This node takes in the missing entries.
@@ -149,9 +149,9 @@ def degraded_node(place: Examination) -> Iterator[DoctorFinding]:
         )  # fmt: skip
 
 
-def peers(place: Examination) -> Iterator[DoctorFinding]:
+def peers(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     """Peers that refuse a running node, or with which it does not agree after a comparison."""
-    answer, _ = ask(place, "/v1/sync")
+    answer, _ = ask(examined, "/v1/sync")
     for peer in (answer or {}).get("peers", ()):
         if peer.get("state") == "refused" and not peer.get("incoming"):
             yield DoctorFinding(
@@ -167,39 +167,39 @@ def peers(place: Examination) -> Iterator[DoctorFinding]:
 
 
 def ask(
-    place: Examination, path: str = "/v1/status", within_s: float = HEALTH_TIMEOUT_S
+    examined: ExaminedNode, path: str = "/v1/status", within_s: float = HEALTH_TIMEOUT_S
 ) -> tuple[dict[str, Any] | None, int]:
     """The answer of the node that runs here, and the HTTP status. None and 0 without an answer. The token goes to
     loopback only, whatever the node file says."""
-    node, token = place.node, read_token(place.data_dir)
+    node, token = examined.node, read_token(examined.data_dir)
     if node is None or token is None or is_stopped(node.pid) or not is_loopback(node.http.rpartition(":")[0]):
         return None, 0
-    status, body = _get(place, node.http, path, token, within_s)
+    status, body = _get(examined, node.http, path, token, within_s)
     return (json.loads(body) if status == http.client.OK else None), status
 
 
-def answers(place: Examination, address: str) -> bool:
+def answers(examined: ExaminedNode, address: str) -> bool:
     """Whether a node at host:port says within HEALTH_TIMEOUT_S that it lives."""
-    return _get(place, address, "/health/live")[0] == http.client.OK
+    return _get(examined, address, "/health/live")[0] == http.client.OK
 
 
 def _get(
-    place: Examination, address: str, path: str, token: str = "", within_s: float = HEALTH_TIMEOUT_S
+    examined: ExaminedNode, address: str, path: str, token: str = "", within_s: float = HEALTH_TIMEOUT_S
 ) -> tuple[int, bytes]:
     """Status and body. Status 0 when nothing answers, now or before."""
-    if address in place.silent:
+    if address in examined.silent:
         return 0, b""
     status, body = fetched(address, path, within_s, token=token)
     if not status:
-        place.silent.add(address)
+        examined.silent.add(address)
     return status, body
 
 
-def ports(place: Examination) -> Iterator[DoctorFinding]:
+def ports(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     """The configured addresses have to be free when no node of this directory runs."""
-    if place.node is not None:
+    if examined.node is not None:
         return
-    for name, address in place.addresses.items():
+    for name, address in examined.addresses.items():
         host, _, port = address.rpartition(":")
         fault = _cannot_listen(host.strip("[]"), int(port))
         if fault == errno.EADDRINUSE and is_node(address):
@@ -234,14 +234,14 @@ def _cannot_listen(host: str, port: int) -> int:
     return 0
 
 
-def exposure(place: Examination) -> Iterator[DoctorFinding]:
-    for name, address in place.addresses.items():
+def exposure(examined: ExaminedNode) -> Iterator[DoctorFinding]:
+    for name, address in examined.addresses.items():
         host = address.rpartition(":")[0]
         if not is_loopback(host):
             yield DoctorFinding(
                 "exposure", f"{name} on {address} has no TLS: token and memories can be read on the network",
                 f"set {name} to 127.0.0.1:PORT, and reach it from elsewhere through a tunnel (ssh -L) or a TLS proxy"
-                + ("" if place.settings.expose else "; without --expose true a node refuses that address"),
+                + ("" if examined.settings.expose else "; without --expose true a node refuses that address"),
             )  # fmt: skip
 
 

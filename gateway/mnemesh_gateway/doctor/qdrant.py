@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from mnemesh_gateway.doctor.examination import Examination
+from mnemesh_gateway.doctor.examined_node import ExaminedNode
 from mnemesh_gateway.doctor.installation import DoctorFinding
 
 TIMEOUT_S = 3.0
@@ -16,13 +16,13 @@ VERSION_MIN = (1, 19)
 REFUSED = (http.client.UNAUTHORIZED, http.client.FORBIDDEN)
 
 
-def server(place: Examination) -> Iterator[DoctorFinding]:
+def server(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     """It has to answer, to be new enough, and to take the key."""
-    url = place.settings.qdrant_url
+    url = examined.settings.qdrant_url
     if not url:
         return
     host = urlsplit(url).netloc
-    ca_file = place.settings.qdrant_ca_file
+    ca_file = examined.settings.qdrant_ca_file
     try:
         trusted = ssl.create_default_context(cafile=ca_file or None)
     except OSError as error:
@@ -45,9 +45,9 @@ def server(place: Examination) -> Iterator[DoctorFinding]:
         running, needed = (".".join(map(str, numbers)) for numbers in (version, VERSION_MIN))
         yield DoctorFinding("qdrant", f"{host} is Qdrant {running}", f"install Qdrant {needed} or newer there")
         return
-    status, _, why = _get(url, "/collections", place.settings.qdrant_api_key, trusted)
+    status, _, why = _get(url, "/collections", examined.settings.qdrant_api_key, trusted)
     if status in REFUSED:
-        given = "the key in qdrant_api_key" if place.settings.qdrant_api_key else "calls without a key"
+        given = "the key in qdrant_api_key" if examined.settings.qdrant_api_key else "calls without a key"
         yield DoctorFinding(
             "qdrant", f"{host} refuses {given}",
             "set qdrant_api_key to a key with write access: MNEMESH_QDRANT_API_KEY or the settings file",

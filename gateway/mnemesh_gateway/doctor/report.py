@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from mnemesh_gateway.doctor.examination import Examination
+from mnemesh_gateway.doctor.examined_node import ExaminedNode
 from mnemesh_gateway.doctor.installation import DoctorFinding, built, installation
 from mnemesh_gateway.node.settings import MANIFEST, Loaded, Settings, flag_of, load, table
 from mnemesh_gateway.node.settings import as_text as as_value
@@ -32,8 +32,8 @@ def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     loaded, wrong = settings_or_defaults(flags, environ, given.config)
     if given.acknowledge:
         return _acknowledge(loaded, in_json=given.json)
-    place = Examination(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=time.time_ns() // 1_000_000)
-    findings, node = [*wrong, *examine(place, deep=given.deep, recall=given.recall)], running(place)
+    examined = ExaminedNode(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=time.time_ns() // 1_000_000)
+    findings, node = [*wrong, *examine(examined, deep=given.deep, recall=given.recall)], running(examined)
     text = json.dumps(as_json(loaded, findings, node), indent=2) if given.json else as_text(loaded, findings, node)
     try:
         print(text, flush=True)
@@ -94,40 +94,40 @@ def settings_or_defaults(
         return defaults, [DoctorFinding("settings", error.message, f"correct or remove {what}")]
 
 
-def examine(place: Examination, *, deep: bool = False, recall: bool = False) -> list[DoctorFinding]:
+def examine(examined: ExaminedNode, *, deep: bool = False, recall: bool = False) -> list[DoctorFinding]:
     """The findings of all checks. Without the node's libraries only the installation can be judged. `deep` compares
     every memory with the log. `recall` asks for memories."""
-    findings, missing = installation(place.settings.runtime, bool(place.settings.qdrant_url))
+    findings, missing = installation(examined.settings.runtime, bool(examined.settings.qdrant_url))
     findings += built()
     if missing:
         return findings
-    from mnemesh_gateway.doctor.check import examine as examine_place
+    from mnemesh_gateway.doctor.check import examine as examine_node
 
-    findings += examine_place(place)
+    findings += examine_node(examined)
     if deep:
         # The comparison loads documents with the engine that the other checks do without.
         from mnemesh_gateway.doctor.deep import view
 
-        findings += view(place)
+        findings += view(examined)
     if recall:
         from mnemesh_gateway.doctor.canaries import canaries
 
-        findings += canaries(place)
+        findings += canaries(examined)
     return findings
 
 
-def running(place: Examination) -> dict[str, Any] | None:
+def running(examined: ExaminedNode) -> dict[str, Any] | None:
     """Addresses and words of the node of the directory, None when none runs. The addresses may differ from the
     settings. `settings` holds the values that differ from the defaults, or None when the node tells none."""
     try:
-        node = place.node
+        node = examined.node
     except OSError:  # which is a finding
         node = None
     if node is None:
         return None
     from mnemesh_gateway.doctor.process_checks import ask
 
-    body, _ = ask(place)
+    body, _ = ask(examined)
     says = {name: body.get(name) for name in SAYS} if body else {"state": "no answer", "notices": [], "settings": None}
     guard = ((body or {}).get("model") or {}).get("pairs", "")
     return {"pid": node.pid, "grpc": node.grpc, "http": node.http, "version": node.version, "guard": guard, **says}

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 async def checkpoint(gate: MeshGate, caller: Caller, request: session_pb2.CheckpointRequest) -> Answer:
     """Store a checkpoint."""
-    standing = wire.value_of(WorkState, request)
+    state = wire.value_of(WorkState, request)
     stored = await (await gate.ready()).checkpoint(
-        caller, standing, session=request.session, space=request.space, merge=request.merge, mask=request.mask
+        caller, state, session=request.session, space=request.space, merge=request.merge, mask=request.mask
     )
     return {"checkpoint": stored}
 

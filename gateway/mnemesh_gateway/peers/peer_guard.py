@@ -126,12 +126,12 @@ class NodeCopies:
     def __init__(self, answer_s: float = ANSWER_S, now: Callable[[], float] = monotonic) -> None:
         self._answer_s = answer_s
         self._now = now
-        self._standing: list[_HeldStream] = []
+        self._held: list[_HeldStream] = []
         self._refused: dict[str, float] = {}  # when a copy of a node was refused last
 
     async def admit(self, stream: GuardedStream, peer: str, node_id: str, life: str) -> str:
         """Why the stream with the peer of that name is a copy's, or "": then it stands, until `leave`."""
-        while others := [other for other in self._standing if other.node_id == node_id and other.life != life]:
+        while others := [other for other in self._held if other.node_id == node_id and other.life != life]:
             alive = await asyncio.gather(*(other.stream.answers(self._answer_s) for other in others))
             if any(alive):
                 self._refused = {known: at for known, at in self._refused.items() if self._is_new(at)}
@@ -141,12 +141,12 @@ class NodeCopies:
             for other in others:
                 other.stream.hang_up("the same node was met anew, and nobody answers here")
                 self.leave(other.stream)
-        self._standing.append(_HeldStream(stream, node_id, life))
+        self._held.append(_HeldStream(stream, node_id, life))
         return ""
 
     def leave(self, stream: GuardedStream | None) -> None:
         """The stream has ended."""
-        self._standing = [standing for standing in self._standing if standing.stream is not stream]
+        self._held = [held for held in self._held if held.stream is not stream]
 
     def note(self, node_id: str) -> str:
         """A note on a node with a copy that was refused a short while ago, or ""."""

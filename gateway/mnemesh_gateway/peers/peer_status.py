@@ -169,8 +169,8 @@ def gone(contact: Contact) -> PeerStatus:
     return status.with_contact(contact)
 
 
-class PeerStanding:
-    """How it stands with one peer now: the value, the open stream, and a bell for every change. `clock` gives ms.
+class LivePeer:
+    """The open stream of a peer, its status, and a bell for every change of the status. `clock` gives ms.
     `level(node_id)` gives the time when both sides last were level, under any name and token, None for never: a node
     with another token is still the same node."""
 

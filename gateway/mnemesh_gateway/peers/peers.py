@@ -26,7 +26,7 @@ from mnemesh_crdt.sync.messages import Status
 from mnemesh_crdt.sync.stream import Stream
 from mnemesh_gateway.peers.peer_book import UNKNOWN, Peer, PeerBook
 from mnemesh_gateway.peers.peer_guard import NEEDS_A_PERSON, Faults, NodeCopies, TurnedAway, watched
-from mnemesh_gateway.peers.peer_status import SAVE_S, Contacts, NotTaken, PeerLog, PeerStanding, PeerStatus, cursor_name
+from mnemesh_gateway.peers.peer_status import SAVE_S, Contacts, LivePeer, NotTaken, PeerLog, PeerStatus, cursor_name
 from mnemesh_gateway.peers.sync_channel import DialedChannel, ServedChannel
 from mnemesh_memory.access.grants import OWNER, PeerGrant, any_matches
 from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, NotFound, Overloaded, Unauthenticated
@@ -43,7 +43,7 @@ ANEW_S: Final = 10.0
 log = structlog.get_logger("mnemesh.sync")
 
 
-class _Line(PeerStanding):
+class _Line(LivePeer):
     """A peer to keep up: its status, and a bell that ends the wait for the next call."""
 
     def __init__(self, peer: Peer, status: PeerStatus, clock: Callable[[], int], contacts: Contacts) -> None:
@@ -71,7 +71,7 @@ class Peers:
     def __post_init__(self) -> None:
         self._lines: dict[str, _Line] = {}
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._served: list[PeerStanding] = []
+        self._served: list[LivePeer] = []
         self._turned_away = TurnedAway()
         self._faults = Faults()
         self._copies = NodeCopies()
@@ -158,7 +158,7 @@ class Peers:
         if name in self._lines:
             self.book.remove(name)
             await cancelled(self._lines.pop(name).task)
-        elif not await self._contacts.forget(name, here := [standing.status for standing in self._served]):
+        elif not await self._contacts.forget(name, here := [live.status for live in self._served]):
             if not any(status.name == name for status in here):
                 raise NotFound("peer", name, UNKNOWN)
             why = f"{name} called this node and is connected; end its token first: agent revoke {name}"
@@ -166,7 +166,7 @@ class Peers:
 
     def status(self) -> tuple[PeerStatus, ...]:
         """Every peer that is kept up, by name. Then the streams of others, now or not long ago."""
-        served = [standing.status for standing in self._served]
+        served = [live.status for live in self._served]
         served = sorted([*served, *self._contacts.away(served)], key=lambda status: (status.name, status.node_id))
         kept_up = (self._lines[name].status for name in sorted(self._lines))
         return self._noted((*kept_up, *served, *self._turned_away.of()))
@@ -202,17 +202,17 @@ class Peers:
         called `name` take part. The statuses come once both sides are level and repaired, or after `wait_s`, absent
         callers of that name included. Raises NotFound."""
         lines = [line for line in self._lines.values() if name in ("", line.peer.name)]
-        served = [standing for standing in self._served if name in ("", standing.status.name)]
+        served = [live for live in self._served if name in ("", live.status.name)]
         # Callers with a token of that name, unless this node itself calls a peer of that name.
-        callers = [] if lines else self._contacts.away(standing.status for standing in self._served)
+        callers = [] if lines else self._contacts.away(live.status for live in self._served)
         away = [peer for peer in callers if peer.name == name] + self._turned_away.of(name)
         if name and not (lines or served or away):
             raise NotFound("peer", name, UNKNOWN)
         for line in lines:
             self._call_now(line)
-        for standing in served:
-            if standing.shell is not None:
-                standing.shell.compare()
+        for live in served:
+            if live.shell is not None:
+                live.shell.compare()
         asked = [*lines, *served]
         await asyncio.gather(*(peer.settled(wait_s, compared=True) for peer in asked))
         return self._noted((*(peer.status for peer in asked), *away))
@@ -314,42 +314,42 @@ class Peers:
         if grant is None:
             raise Unauthenticated("this token opens no stream")
         self._faults.check(principal)
-        own = sum(standing.status.name == principal for standing in self._served)
+        own = sum(live.status.name == principal for live in self._served)
         if self._closed or len(self._served) >= SERVED_MAX or own >= SERVED_A_PRINCIPAL_MAX:
             raise Overloaded("sync streams", SERVED_A_PRINCIPAL_MAX if own >= SERVED_A_PRINCIPAL_MAX else SERVED_MAX)
         spaces = tuple(dict.fromkeys((*grant.read, *grant.write)))
         direction = "both" if grant.read and grant.write else "pull" if grant.write else "push"
         target = str(context.peer())
         status = PeerStatus(name=principal, incoming=True, target=target, direction=direction, spaces=spaces)
-        standing = PeerStanding(status, self.clock, self._contacts.level)
-        standing.shell = shell = StreamShell(
+        live = LivePeer(status, self.clock, self._contacts.level)
+        live.shell = shell = StreamShell(
             self.syncing,
             Stream(self.syncing.me, grant),
             lambda node_id: cursor_name(principal, node_id),
-            standing.heard,
+            live.heard,
             admit=lambda node_id, life: self._copies.admit(shell, principal, node_id, life),
             compare=time.monotonic() - self._compared.get(principal, -COMPARE_AGAIN_S) >= COMPARE_AGAIN_S,
         )
         self._compared[principal] = time.monotonic()
-        self._served.append(standing)
+        self._served.append(live)
         why = ""
         try:
             async with watched(shell, grant_now):
                 last = await shell.run(LISTENER, ServedChannel(context))
             why = last.reason
-            self._turned_away.note(standing.status, last, self.clock())
+            self._turned_away.note(live.status, last, self.clock())
             if shell.refused == "fault":
                 log.warning("peer_at_fault", principal=principal, peer=str(context.peer()), reason=last.reason)
             self._faults.note(principal, last.reason if shell.refused == "fault" else "")
         finally:
             self._copies.leave(shell)
-            self._served.remove(standing)
-            standing.over()
+            self._served.remove(live)
+            live.over()
             cut = "the node is stopping" if self._closed else "the peer ended the stream, or its connection broke"
-            standing.tell(standing.status.ended("offline", why or cut, self.clock()))
+            live.tell(live.status.ended("offline", why or cut, self.clock()))
             if grant_now() is None:
-                standing.tell(replace(standing.status, auth="refused"))
-            self._contacts.left(standing.status)
+                live.tell(replace(live.status, auth="refused"))
+            self._contacts.left(live.status)
 
     async def close(self) -> None:
         """End every stream. Cursors and what was taken in are on disk already."""

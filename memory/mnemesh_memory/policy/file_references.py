@@ -87,12 +87,12 @@ def recording(attrs: Mapping[str, str], references: Iterable[Reference]) -> dict
 
 
 def stale_reason(path: str, state: str, renamed_to: str = "") -> str:
-    """The mark of a memory that names a file in this state."""
+    """The reason why a memory is stale that names a file in this state."""
     words = {GONE: "is gone", RENAMED: f"is now {renamed_to}"}
     return f"names {path}, which {words.get(state, 'has changed since')}"
 
 
-def tells_of_gone(marks: Iterable[str]) -> bool:
-    """Whether all that the marks of a memory tell is that files are gone. A changed or renamed file is still there, and
+def tells_of_gone(reasons: Iterable[str]) -> bool:
+    """Whether all reasons why a memory is stale are files that are gone. A changed or renamed file is still there, and
     so may be what the memory says of it."""
-    return all(mark.endswith(", which is gone") for mark in marks)
+    return all(reason.endswith(", which is gone") for reason in reasons)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS, HalfLives, heat
 from mnemesh_memory.policy.dynamics.valence import valence
-from mnemesh_memory.policy.judge.guard import StoredText, judge
+from mnemesh_memory.policy.judge.guard import OlderText, judge
 from mnemesh_memory.policy.judge.sameness import says_the_same
 from mnemesh_memory.policy.precedence import age, pairs, undecided
 from mnemesh_memory.policy.rules import triggers
@@ -169,7 +169,7 @@ def judged(one: Tidy, other: Tidy, similarity: float) -> Pair:
     """A pair with its verdict by the rules of the write guard, and the next command."""
     older, newer = sorted((one, other), key=lambda item: (item.memory.created_at, item.memory.id))
     before, after = older.memory, newer.memory
-    candidate = StoredText(id=before.id, text=before.content, kind=before.kind, cosine=similarity, replaceable=True)
+    candidate = OlderText(id=before.id, text=before.content, kind=before.kind, cosine=similarity, replaceable=True)
     if says_the_same(before.content, after.content):
         colder = round(older.heat.value, HEAT_DECIMALS) < round(newer.heat.value, HEAT_DECIMALS)
         kept, spare = (newer, older) if colder else (older, newer)

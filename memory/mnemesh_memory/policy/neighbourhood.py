@@ -17,7 +17,7 @@ from mnemesh_memory.values.model import Caller, Draft, Memory
 
 def candidates(
     caller: Caller, text: Draft | Memory, near: Mapping[str, float], known: Mapping[str, Memory], now: int
-) -> list[guard.StoredText]:
+) -> list[guard.OlderText]:
     """The memories `near` a text that a caller writes `now`, each with its cosine. A linked memory stands, because the
     writer has said how the two belong together. So does a memory that had ended or has not begun, and the farther
     memory of a decided pair."""
@@ -26,7 +26,7 @@ def candidates(
     decided = frozenset[str]().union(*precedence.pairs(known.values(), BOTH_HOLD))
     beside |= precedence.settled((known[id_] for id_ in near if id_ in known), near)
     return [
-        guard.StoredText(
+        guard.OlderText(
             id=memory.id,
             text=memory.content,
             kind=memory.kind,

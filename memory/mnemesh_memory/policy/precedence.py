@@ -96,7 +96,7 @@ def _since(memory: Memory, old: Memory) -> int:
     return memory.created_at if old.valid_to is None else old.valid_to
 
 
-def marked_memories(memories: Sequence[Memory], others: Mapping[str, Memory]) -> list[Memory]:
+def with_precedence(memories: Sequence[Memory], others: Mapping[str, Memory]) -> list[Memory]:
     """The memories with what `others`, which may be shown, say of them."""
     known = {**others, **{memory.id: memory for memory in memories}}.values()
     newer, likely = contested(known), contested(known, MAY_REPLACE)

@@ -125,7 +125,7 @@ def known_at(column: Column, at: int) -> float | None:
     return None if math.isnan(value) else value
 
 
-# ---- measured: a column for each signal of fusion -------------------------------------------------------------------
+# ---- a column of `CandidateColumns` for each signal of fusion -------------------------------------------------------
 # A value lies in [0, 1]. The raw measurement behind a value is NaN where there was nothing to measure.
 
 # Of substance so much less counts for a message: its answer is often as short as an order.

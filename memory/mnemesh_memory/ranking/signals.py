@@ -1,8 +1,9 @@
-"""The signals of a score, one row each. Fusion, explanations, the checks of weights, settings and benchmarks read them.
+"""The signals of a score, one row each. Fusion, explanations, the checks of weights and benchmarks read them, and
+settings those that can be chosen. What is added after fusion has no row: soft rules, use and session coherence.
 
-A signal of fusion is a row here and a column in `measured`. Those of `dense` and of `bm25` share the weight of their
-part and sum to 1 in each. Those of `form` make good so much of what the evidence lacks, together less
-than 1 for any question: `substance` counts less for a message and `opening` less for a short question. An optional
+A signal of fusion is a row here and a column of `CandidateColumns`. Those of `dense` and of `bm25` share the weight of
+their part and sum to 1 in each. Those of `form` make good so much of what the evidence lacks, together less than 1 for
+any question: `substance` counts less for a message and `opening` less for a short question. An optional
 signal is a row in a file of its own, but for two of the search, and a place in OPTIONAL. Importing this table loads no
 numpy, which a client alone has not.
 """

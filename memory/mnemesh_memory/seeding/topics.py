@@ -66,7 +66,7 @@ def overview(project: ProjectSnapshot) -> TopicLines | None:
     licences = [manifest.license for manifest in known if manifest.license]
     if licences:
         lines.append(f"Licence: {listed(licences)}.")
-    return _finding(lines, files)
+    return _topic_lines(lines, files)
 
 
 def stack(project: ProjectSnapshot) -> TopicLines | None:
@@ -84,7 +84,7 @@ def stack(project: ProjectSnapshot) -> TopicLines | None:
         if images := _IMAGE.findall(project.texts[path]):
             lines.append(f"{path}: images {listed(quoted(image) for image in images)}.")
             files.append(path)
-    return _finding(lines, files)
+    return _topic_lines(lines, files)
 
 
 def commands(project: ProjectSnapshot) -> TopicLines | None:
@@ -94,7 +94,7 @@ def commands(project: ProjectSnapshot) -> TopicLines | None:
         if pairs:
             files.append(path)
             lines += [f"{command}: {words}" if words else command for command, words in pairs[:COMMANDS_MAX]]
-    return _finding(lines[: 2 * COMMANDS_MAX], files)
+    return _topic_lines(lines[: 2 * COMMANDS_MAX], files)
 
 
 def layout(project: ProjectSnapshot) -> TopicLines | None:
@@ -110,7 +110,7 @@ def layout(project: ProjectSnapshot) -> TopicLines | None:
         for folder, languages in sorted(inside.items())
         if not folder.startswith(".") or folder == ".github"
     ]
-    return _finding([f"Folders: {listed(shown, FOLDERS_MAX)}."] if shown else [], [])
+    return _topic_lines([f"Folders: {listed(shown, FOLDERS_MAX)}."] if shown else [], [])
 
 
 def entries(project: ProjectSnapshot) -> TopicLines | None:
@@ -125,7 +125,7 @@ def entries(project: ProjectSnapshot) -> TopicLines | None:
     if mains:
         lines.append(f"Main files: {listed((quoted(path) for path in sorted(mains)), 8)}.")
         files += sorted(mains)[:8]
-    return _finding(lines, files)
+    return _topic_lines(lines, files)
 
 
 def checks(project: ProjectSnapshot) -> TopicLines | None:
@@ -137,7 +137,7 @@ def checks(project: ProjectSnapshot) -> TopicLines | None:
         if steps := list(dict.fromkeys(filter(None, _steps(project.texts[path])))):
             lines.append(f"{path} runs: {'; '.join(steps[:12])}")
             files.append(path)
-    return _finding(lines, files)
+    return _topic_lines(lines, files)
 
 
 def conventions(project: ProjectSnapshot) -> TopicLines | None:
@@ -155,7 +155,7 @@ def conventions(project: ProjectSnapshot) -> TopicLines | None:
             files.append(path)
     if form := _commit_form(project.subjects):
         lines.append(form)
-    return _finding(lines, files)
+    return _topic_lines(lines, files)
 
 
 def owners(project: ProjectSnapshot) -> TopicLines | None:
@@ -171,7 +171,7 @@ def owners(project: ProjectSnapshot) -> TopicLines | None:
         counted = Counter(project.authors)
         main = sorted(name for name, many in counted.items() if many >= AUTHOR_SHARE_MIN * len(project.authors))
         lines.append(f"Most of the latest commits are by {listed(quoted(name, 80) for name in main)}.")
-    return _finding(lines, files)
+    return _topic_lines(lines, files)
 
 
 MAIN_FILES: Final = frozenset(
@@ -185,7 +185,7 @@ TOPICS: Final[Mapping[str, tuple[str, Callable[[ProjectSnapshot], TopicLines | N
 }  # fmt: skip
 
 
-def _finding(lines: Iterable[str], files: Iterable[str]) -> TopicLines | None:
+def _topic_lines(lines: Iterable[str], files: Iterable[str]) -> TopicLines | None:
     kept = tuple(dict.fromkeys(lines))
     return TopicLines(lines=kept, files=tuple(dict.fromkeys(files))) if kept else None
 

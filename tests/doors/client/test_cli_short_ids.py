@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mnemesh.api import values, wire
 from mnemesh.cli.people.memories import remembered
-from mnemesh.cli.people.memory_marks import mark_lines
+from mnemesh.cli.people.memory_notes import note_lines
 from mnemesh.short_id import CHARS, TIMED_CHARS, WHOLE_CHARS, short_id, shortened, with_short_ids
 from mnemesh_memory.values.ids import derived_id, fresh_id
 from mnemesh_proto.v1 import memory_pb2
@@ -69,7 +69,7 @@ def test_every_line_about_a_write_names_a_memory_in_one_form() -> None:
 def test_a_result_names_what_it_replaces_in_the_same_form() -> None:
     old, newer = (derived_id("team", "ana", text) for text in ("old", "newer"))
     message = memory_pb2.Memory(replaces=[memory_pb2.Replaced(id=old)], older_than=[newer], may_be_replaced_by=[newer])
-    lines = list(mark_lines(wire.to_value(message, values.Memory)))
+    lines = list(note_lines(wire.to_value(message, values.Memory)))
     assert [re.findall(r"[0-9a-f]{8}-[0-9a-f-]+", line) for line in lines] == [
         [short_id(old)],
         [short_id(newer)],

@@ -31,7 +31,7 @@ from mnemesh.cli.people import hygiene as people_sleep
 from mnemesh.cli.people import knowledge as people_maps
 from mnemesh.cli.people import links as people_links
 from mnemesh.cli.people import memories as people
-from mnemesh.cli.people import memory_marks
+from mnemesh.cli.people import memory_notes
 from mnemesh.cli.people import node as people_identity
 from mnemesh.cli.people import node as people_node
 from mnemesh.cli.shell import Shell, count_of
@@ -454,11 +454,11 @@ def test_a_memory_says_what_it_replaced_and_which_newer_one_contradicts_it() -> 
     message = memory_pb2.Memory(id=MEMORY.id, content="by day", older_than=["newer"], space="team")
     message.replaces.add(id="old").since.FromJsonString("2026-11-20T10:00:00Z")
     memory: values.Memory = wire.to_value(message, values.Memory)
-    marks = ["replaces old since 2026-11-20T10:00:00Z", "older than newer, may not hold"]
-    assert list(memory_marks.mark_lines(memory)) == marks
+    notes = ["replaces old since 2026-11-20T10:00:00Z", "older than newer, may not hold"]
+    assert list(memory_notes.note_lines(memory)) == notes
     whole = "\n".join(people.whole_memories(values.Found(memory=memory, memories=(memory,), missing=())))
     for shown in (whole, people._line(memory)):
-        assert all(mark in shown for mark in marks)
+        assert all(note in shown for note in notes)
 
 
 def test_an_update_by_evidence_names_the_command_that_undoes_it() -> None:

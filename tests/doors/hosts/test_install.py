@@ -85,7 +85,7 @@ def test_all_hosts_are_installed_and_leave_no_trace(machine: Machine) -> None:
     assert servers == {"mnemesh": {"type": "stdio", "command": str(machine.program), "args": ["mcp"]}}
     assert stat.S_IMODE((machine.data / "hosts").stat().st_mode) == 0o700
     after = machine.files()
-    assert machine.run("install", *HOSTS).count("unchanged") == sum(len(host.parts) for host in HOSTS.values())
+    assert machine.run("install", *HOSTS).count("unchanged") == sum(len(host.files) for host in HOSTS.values())
     assert machine.files() == after
     machine.run("uninstall")
     assert machine.files() == before

@@ -18,7 +18,7 @@ from mnemesh_actors.ledger.store import rows
 from mnemesh_actors.ledger.store.schema import read_only
 from mnemesh_actors.replication.scrubber import Scrubber
 from mnemesh_gateway.doctor.deep import view
-from mnemesh_gateway.doctor.examination import Examination
+from mnemesh_gateway.doctor.examined_node import ExaminedNode
 from mnemesh_gateway.node.settings import Settings
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, Unavailable
 from mnemesh_memory.values.model import ListQuery, Memory
@@ -284,7 +284,7 @@ def test_a_sound_ledger_is_said_to_be_compared_with_how_many_entries_and_rows(ho
     with home.opened() as ledger:
         first, _ = all_done(ledger, pen.create("one"), pen.create("two"))
         all_done(ledger, pen.revise(first.memory, content="one, changed"))
-    (remark,) = view(Examination(data_dir=home.directory.path, settings=Settings(), now_ms=0))
+    (remark,) = view(ExaminedNode(data_dir=home.directory.path, settings=Settings(), now_ms=0))
     assert remark.remark
     assert "3 entries of the log and 2 rows of the view were compared" in remark.problem
 

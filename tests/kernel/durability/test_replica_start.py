@@ -21,7 +21,7 @@ from mnemesh_actors.ledger.replica_ledger import Scout, site_root
 from mnemesh_actors.replication.replica_record import REPLICAS_FILE, Known, ReplicaRecord, read_record, refuse_elsewhere
 from mnemesh_actors.replication.replicas import REPLICAS, Fleet
 from mnemesh_actors.runtime.base import ANYWHERE, Machine, Place
-from mnemesh_actors.runtime.bell import CommitNews
+from mnemesh_actors.runtime.bell import LogHead
 from mnemesh_actors.runtime.local import LocalHandle, LocalRuntime
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_crdt.changes.envelope import node_id_of
@@ -328,7 +328,7 @@ def test_a_node_whose_memories_lie_on_other_machines_is_not_started_without_them
 
 
 async def test_who_waits_for_news_is_woken_when_the_numbers_begin_anew() -> None:
-    news = CommitNews(10)
+    news = LogHead(10)
     waiting = news.after(10)
     news.restart(3)
     with pytest.raises(StopIteration):  # returns at once: nothing is left to wait for

@@ -23,7 +23,7 @@ from mnemesh_actors.ledger.peers.contacts import DAY_MS, Contact
 from mnemesh_actors.ledger.peers.erase import Erase
 from mnemesh_actors.ledger.peers.exchange import IncomingEntries
 from mnemesh_actors.ledger.peers.peer_log import Order, Untaken
-from mnemesh_actors.runtime.bell import CommitNews
+from mnemesh_actors.runtime.bell import LogHead
 from mnemesh_actors.streams.sync_port import Syncing
 from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_crdt.sync.greeting import ONE_IS_A_COPY, Me
@@ -31,7 +31,7 @@ from mnemesh_crdt.sync.messages import Batch, Status, TakeIn
 from mnemesh_gateway.peers import peers as module
 from mnemesh_gateway.peers.peer_book import Peer, PeerBook
 from mnemesh_gateway.peers.peer_guard import TOLD_S, NodeCopies
-from mnemesh_gateway.peers.peer_status import Contacts, NotTaken, PeerLog, PeerStanding, PeerStatus, gone
+from mnemesh_gateway.peers.peer_status import Contacts, LivePeer, NotTaken, PeerLog, PeerStatus, gone
 from mnemesh_gateway.peers.peers import Peers
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, NotFound, QuotaReached
@@ -317,11 +317,11 @@ async def test_a_node_that_comes_with_another_token_or_name_is_the_one_that_was_
     contacts.left(replace(called, node_id=node_id, last_contact=NOW, caught_up_at=NOW - 3))
     contacts.left(replace(called, name="eve", node_id=node_id, last_contact=NOW))
     for status, node, lag_s in ((called, node_id, 1.003), (PEER, other, 1.005), (called, "3" * 32, None)):
-        standing = PeerStanding(status, lambda: NOW, contacts.level)
-        standing.heard(Status(phase="greeting", node_id=node))
-        assert standing.status.at(9, NOW + 1_000).lag_s is None, "it has not proved yet who it is"
-        standing.heard(Status(phase="open", node_id=node, peer_head=6))
-        assert standing.status.at(9, NOW + 1_000).lag_s == lag_s
+        live = LivePeer(status, lambda: NOW, contacts.level)
+        live.heard(Status(phase="greeting", node_id=node))
+        assert live.status.at(9, NOW + 1_000).lag_s is None, "it has not proved yet who it is"
+        live.heard(Status(phase="open", node_id=node, peer_head=6))
+        assert live.status.at(9, NOW + 1_000).lag_s == lag_s
 
 
 # ---- untaken ---------------------------------------------------------------------------------------------------------
@@ -403,7 +403,7 @@ def order(node: Node, last_seq: int, *entries: Entry) -> TakeIn:
 
 async def test_erasures_pass_a_quota_that_stops_all_else_and_the_rest_comes_again(home: Home, ledger: Ledger) -> None:
     node = Node()
-    syncing: Any = Syncing(Direct(ledger), lambda seq: None, CommitNews(), None, lambda: NOW, None)  # type: ignore[arg-type]
+    syncing: Any = Syncing(Direct(ledger), lambda seq: None, LogHead(), None, lambda: NOW, None)  # type: ignore[arg-type]
     syncing.quotas.quota_of = lambda sender: replace(UNLIMITED, max_memories=1)
     await syncing.take_in(order(node, 1, node.says("one")), "hub")
     more, erasure = node.says("two", id=OTHER), node.erases()

@@ -21,7 +21,7 @@ from mnemesh_actors.consumers.judge_parts import JudgeParts
 from mnemesh_actors.ledger.feeds import entry_feed
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.store.commit_notes import UNWRITTEN_ENTRIES_MAX
-from mnemesh_actors.runtime.bell import CommitNews
+from mnemesh_actors.runtime.bell import LogHead
 from mnemesh_actors.runtime.budget import REST_MAX_S, Budget, Foreground, Rest
 from mnemesh_memory.values.errors import DiskFull, Unavailable
 from mnemesh_memory.values.model import Memory
@@ -406,7 +406,7 @@ def test_pages_of_one_space_pass_the_entries_of_others_a_stretch_of_the_log_at_a
 
 
 async def test_a_reader_gives_a_page_again_until_it_was_taken_and_never_asks_in_vain(scene: Scene) -> None:
-    last, asked, news = await history(scene), 0, CommitNews()
+    last, asked, news = await history(scene), 0, LogHead()
 
     async def ask(after: int) -> Any:
         nonlocal asked
@@ -432,7 +432,7 @@ async def test_a_reader_gives_a_page_again_until_it_was_taken_and_never_asks_in_
 
 
 async def test_a_reader_says_that_another_log_goes_on_and_begins_it(scene: Scene) -> None:
-    last, news = await history(scene), CommitNews()
+    last, news = await history(scene), LogHead()
     reader = LogReader(news, lambda after: scene.ledger.entries(after, 99), "f" * 32, last)
     assert await asyncio.wait_for(reader.next(), PATIENCE_S) is None
     assert (reader.incarnation, reader.seq) == ((await scene.ledger.position())[0], 0)
@@ -461,7 +461,7 @@ async def test_one_class_and_one_row_are_a_consumer_of_the_node(scene: Scene) ->
     row = ConsumerRow(name="tally", page_entries=3, share=0.5, make=make)
     nobody: Any = None  # whom the judge would ask, had two writers written at once here
     judge = JudgeParts(ledger=scene.ledger, embedder=nobody, index=nobody, commit=nobody, clock=nobody, entropy=nobody)
-    news = CommitNews(await history(scene))
+    news = LogHead(await history(scene))
     parts = ConsumerParts(
         ledger=scene.ledger, judge=judge, notice=scene.notices.append, clock=lambda: 0, publish=news.tell
     )

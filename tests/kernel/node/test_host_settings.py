@@ -29,8 +29,12 @@ from mnemesh_gateway.operations.operation_table import OPERATIONS
 
 COMMAND = "/opt/my tools/mnemesh"
 CLAUDE, CODEX, CURSOR = HOSTS["claude-code"], HOSTS["codex"], HOSTS["cursor"]
-PARTS = [pytest.param(host, part, id=f"{host.name}-{part.kind}") for host in HOSTS.values() for part in host.parts]
-JSON_PARTS = [param for param in PARTS if param.values[1].format == JSON]
+HOST_FILES = [
+    pytest.param(host, host_file, id=f"{host.name}-{host_file.kind}")
+    for host in HOSTS.values()
+    for host_file in host.files
+]
+JSON_FILES = [param for param in HOST_FILES if param.values[1].format == JSON]
 keys = st.text(max_size=8) | st.sampled_from(["mcpServers", "hooks", "SessionStart", "servers", "mcp"])
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
@@ -80,49 +84,49 @@ def test_any_text_is_read_as_json_reads_it_or_refused(text: str) -> None:
         settings_json.read(text)
 
 
-@pytest.mark.parametrize(("host", "part"), JSON_PARTS)
+@pytest.mark.parametrize(("host", "host_file"), JSON_FILES)
 @given(value=objects, indent=indents)
 def test_an_installation_adds_its_own_and_leaves_again(
-    host: Host, part: HostFile, value: dict[str, Any], indent: Any
+    host: Host, host_file: HostFile, value: dict[str, Any], indent: Any
 ) -> None:
     text = json.dumps(value, indent=indent)
     try:
-        new = installed(text, host, part, COMMAND)
+        new = installed(text, host, host_file, COMMAND)
     except (BadSettings, ForeignSettings):
-        assert part.key[0] in value
+        assert host_file.key[0] in value
         return
-    assert has_ours(new, part)
-    assert installed(new, host, part, COMMAND) == new
-    versioned = {"version": 1} if part is host.hooks and host.name in VERSIONED else {}
-    assert json.loads(uninstalled(new, host, part, text)) == versioned | value
+    assert has_ours(new, host_file)
+    assert installed(new, host, host_file, COMMAND) == new
+    versioned = {"version": 1} if host_file is host.hooks and host.name in VERSIONED else {}
+    assert json.loads(uninstalled(new, host, host_file, text)) == versioned | value
 
 
-@pytest.mark.parametrize(("host", "part"), PARTS)
-def test_a_new_file_is_bare_again(host: Host, part: HostFile) -> None:
-    new = installed("", host, part, COMMAND)
-    assert not is_bare(new, part)
-    assert installed(new, host, part, COMMAND) == new
-    assert is_bare(uninstalled(new, host, part), part)
+@pytest.mark.parametrize(("host", "host_file"), HOST_FILES)
+def test_a_new_file_is_bare_again(host: Host, host_file: HostFile) -> None:
+    new = installed("", host, host_file, COMMAND)
+    assert not is_bare(new, host_file)
+    assert installed(new, host, host_file, COMMAND) == new
+    assert is_bare(uninstalled(new, host, host_file), host_file)
 
 
-@pytest.mark.parametrize(("host", "part"), PARTS)
-def test_a_moved_program_is_repaired_in_place(host: Host, part: HostFile) -> None:
-    old = installed("", host, part, "/old/bin/mnemesh")
-    new = installed(old, host, part, COMMAND)
+@pytest.mark.parametrize(("host", "host_file"), HOST_FILES)
+def test_a_moved_program_is_repaired_in_place(host: Host, host_file: HostFile) -> None:
+    old = installed("", host, host_file, "/old/bin/mnemesh")
+    new = installed(old, host, host_file, COMMAND)
     assert "/old/bin" not in new
-    assert new == installed("", host, part, COMMAND)
+    assert new == installed("", host, host_file, COMMAND)
 
 
-@pytest.mark.parametrize(("host", "part"), [param for param in PARTS if param.values[1].kind == "server"])
-def test_a_foreign_server_of_our_name_is_not_touched(host: Host, part: HostFile) -> None:
-    outer, name = part.key
-    if part.format == JSON:
+@pytest.mark.parametrize(("host", "host_file"), [param for param in HOST_FILES if param.values[1].kind == "server"])
+def test_a_foreign_server_of_our_name_is_not_touched(host: Host, host_file: HostFile) -> None:
+    outer, name = host_file.key
+    if host_file.format == JSON:
         foreign = json.dumps({outer: {name: {"command": "/opt/other/memory", "args": ["mcp"]}}})
     else:
         foreign = f'[{outer}.{name}]\ncommand = "/opt/other/memory"\nargs = ["mcp"]\n'
     with pytest.raises(ForeignSettings, match=name):
-        installed(foreign, host, part, COMMAND)
-    assert uninstalled(foreign, host, part) == foreign
+        installed(foreign, host, host_file, COMMAND)
+    assert uninstalled(foreign, host, host_file) == foreign
 
 
 def test_an_entry_with_settings_of_the_users_own_is_not_touched() -> None:
@@ -253,9 +257,9 @@ def test_the_bundle_follows_agent_plugins_and_its_skill_names_tools_that_are_the
 
 @pytest.mark.parametrize("tail", ["# mine\n[other]\nx = 1\n", "\n# the end\n", "# a\n\n# b\n[[x.y]]\nz = 2\n"])
 def test_comments_behind_our_table_stay(tail: str) -> None:
-    part = CODEX.server
-    text = installed("model = 'x'\n", CODEX, part, COMMAND) + tail
-    assert uninstalled(text, CODEX, part).replace("\n\n", "\n").endswith(tail.replace("\n\n", "\n").lstrip("\n"))
+    host_file = CODEX.server
+    text = installed("model = 'x'\n", CODEX, host_file, COMMAND) + tail
+    assert uninstalled(text, CODEX, host_file).replace("\n\n", "\n").endswith(tail.replace("\n\n", "\n").lstrip("\n"))
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

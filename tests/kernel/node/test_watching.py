@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from follower_scene import Scene, until
 from ledger_builders import AGENT, OTHER_SPACE, SPACE, START, Pen
 
-from mnemesh_actors.runtime.bell import CommitNews
+from mnemesh_actors.runtime.bell import LogHead
 from mnemesh_actors.watch import watch_operations as watching_module
 from mnemesh_actors.watch.cursor_seal import CursorSeal
 from mnemesh_actors.watch.watch_operations import Watching
@@ -341,7 +341,7 @@ async def test_an_end_of_the_log_that_was_erased_is_not_asked_for_again_and_agai
 
 
 async def test_news_wake_everyone_who_waits_and_nobody_else() -> None:
-    news = CommitNews(3)
+    news = LogHead(3)
     await soon(news.after(2))
     waiting = [asyncio.ensure_future(news.after(seq)) for seq in (3, 4)]
     await asyncio.sleep(0)

@@ -8,17 +8,17 @@ from dataclasses import replace
 import pytest
 
 from mnemesh_memory.policy.dynamics.reconsolidation import Labile, reconsolidated
-from mnemesh_memory.policy.judge.guard import StoredText, Verdict, is_left_unread, judge, to_read
+from mnemesh_memory.policy.judge.guard import OlderText, Verdict, is_left_unread, judge, to_read
 from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading
 
 SURE = Reading(0.002, 0.996, 0.002, whole=True)
 
 
-def memory(text: str, kind: str = "fact", *, settled: bool = False) -> StoredText:
-    return StoredText(id="old", text=text, kind=kind, cosine=0.9, replaceable=True, settled=settled)
+def memory(text: str, kind: str = "fact", *, settled: bool = False) -> OlderText:
+    return OlderText(id="old", text=text, kind=kind, cosine=0.9, replaceable=True, settled=settled)
 
 
-def each_pair(*rows: tuple[str | StoredText, str]) -> pytest.MarkDecorator:
+def each_pair(*rows: tuple[str | OlderText, str]) -> pytest.MarkDecorator:
     """A test of each older text with a newer one."""
     return pytest.mark.parametrize(("older", "newer"), rows)
 
@@ -169,7 +169,7 @@ def test_a_memory_that_was_decided_to_hold_steps_back_for_a_stated_change_alone(
     (memory("CI uses Python 3.11"), "The nightly CI uses Python 3.13"),
     (memory("The limit is 5 MB"), "The limit will be 10 MB from next year"),
 )
-def test_the_limits_hold_for_a_memory_that_was_just_recalled(older: StoredText, newer: str) -> None:
+def test_the_limits_hold_for_a_memory_that_was_just_recalled(older: OlderText, newer: str) -> None:
     found = reconsolidated(newer, older.kind, judge(newer, older.kind, [older]), [Labile(older, 0)])
     assert found.verdict.action == "ADD", found
 

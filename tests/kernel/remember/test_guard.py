@@ -16,7 +16,7 @@ from told_texts import SIX
 
 from mnemesh_memory.policy.judge.evidence import evidence_of, with_reading
 from mnemesh_memory.policy.judge.grammar import LEADS, PREPOSITIONS
-from mnemesh_memory.policy.judge.guard import StoredText, judge, to_read
+from mnemesh_memory.policy.judge.guard import OlderText, judge, to_read
 from mnemesh_memory.policy.judge.reading import Reading
 from mnemesh_memory.policy.judge.sameness import says_the_same
 from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statements, subject_terms
@@ -33,8 +33,8 @@ PROPERTY = settings(max_examples=150, derandomize=True, database=None, deadline=
 
 def memory(
     text: str, *, cosine: float = 0.9, replaceable: bool = True, kind: str = "fact", later: bool = False
-) -> StoredText:
-    return StoredText(id="old", text=text, kind=kind, cosine=cosine, replaceable=replaceable, later=later)
+) -> OlderText:
+    return OlderText(id="old", text=text, kind=kind, cosine=cosine, replaceable=replaceable, later=later)
 
 
 @pytest.mark.parametrize(("cosine", "read"), [(0.5, True), (0.4, False)])
@@ -274,7 +274,7 @@ def test_a_likely_replacement_is_marked() -> None:
 
 def test_a_writer_is_asked_about_middling_evidence_and_about_two_memories_at_most() -> None:
     text = "Alice leads the platform team"
-    olds = [StoredText(id=f"old{at}", text=text, kind="fact", cosine=0.9, replaceable=True) for at in range(4)]
+    olds = [OlderText(id=f"old{at}", text=text, kind="fact", cosine=0.9, replaceable=True) for at in range(4)]
     verdict = judge("Bob leads the platform team", "fact", olds)
     assert (verdict.action, verdict.contradicts, verdict.supersedes) == ("ADD", (), ())
     assert verdict.reason.startswith(f"may replace {verdict.target_id}")
@@ -393,5 +393,5 @@ def test_what_says_the_same_is_no_new_memory(label: str) -> None:
 
 
 def test_only_the_writers_own_text_or_an_equal_one_makes_a_new_text_superfluous() -> None:
-    other = StoredText(id="m", text="Lint runs, then the tests run on CI", kind="fact", cosine=0.9, replaceable=False)
+    other = OlderText(id="m", text="Lint runs, then the tests run on CI", kind="fact", cosine=0.9, replaceable=False)
     assert judge("The lint runs, then tests run on CI", "fact", [other]).action != "NOOP"

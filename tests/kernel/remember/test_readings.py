@@ -68,14 +68,14 @@ def front(worker: Any, pairs: str = PAIRS_READY) -> Embedder:
     return Embedder(EmbeddingPool([worker]), "g", 4, pairs=pairs)
 
 
-def candidate(number: int, text: str, cosine: float = 0.9, **fields: Any) -> guard.StoredText:
-    return guard.StoredText(
+def candidate(number: int, text: str, cosine: float = 0.9, **fields: Any) -> guard.OlderText:
+    return guard.OlderText(
         id=str(number), text=text, kind=fields.pop("kind", "fact"), cosine=cosine, replaceable=True, **fields
     )
 
 
-def unread(*candidates: guard.StoredText, text: str = NEWER, kind: str = "fact") -> readings.NewText:
-    return readings.NewText(text, kind, "", candidates, {})
+def unread(*candidates: guard.OlderText, text: str = NEWER, kind: str = "fact") -> readings.JudgedText:
+    return readings.JudgedText(text, kind, "", candidates, {})
 
 
 async def test_a_contested_memory_is_read_before_the_newer_text(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ from mnemesh_memory.policy.dynamics.reconsolidation import (
     mismatch,
     reconsolidated,
 )
-from mnemesh_memory.policy.judge.guard import StoredText, judge
+from mnemesh_memory.policy.judge.guard import OlderText, judge
 from mnemesh_memory.values.model import Caller, Memory, Patch
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "guard"
@@ -37,7 +37,7 @@ def outcomes(label: str, aside: str = "", cosine: float | None = None) -> Counte
     for pair in PAIRS:
         if pair["label"] == label:
             text = pair["older"].rstrip(". ") + "." + aside if aside else pair["older"]
-            old = StoredText(
+            old = OlderText(
                 id="old", text=text, kind="fact", cosine=cosine or pair["cosine"], replaceable=True, heads=("1@a",)
             )
             verdict = judge(pair["newer"], "fact", [old])
@@ -77,7 +77,7 @@ numbers = st.integers(1, 999)
 @example(2, 1, 1, "Valve")  # The number of the older one comes back as the value of the newer one.
 @given(numbers, numbers, numbers, st.sampled_from(["Valve", "Rack", "Ticket", "Sensor"]))
 def test_things_with_other_numbers_stay_apart(one: int, other: int, value: int, noun: str) -> None:
-    older = StoredText(
+    older = OlderText(
         id="old", text=f"{noun} {one} holds {value} bar.", kind="fact", cosine=0.95, replaceable=True, heads=("1@a",)
     )
     text = f"{noun} {other + 1000} holds {value + 1} bar."
@@ -103,7 +103,7 @@ def test_a_mismatch_is_a_share(one: str, other: str) -> None:
 )
 def test_a_list_keeps_its_form_and_code_is_left_alone(older: str, content: str) -> None:
     text = "The gateway listens on port 9090."
-    old = StoredText(id="old", text=older, kind="fact", cosine=0.8, replaceable=True, heads=("1@a",))
+    old = OlderText(id="old", text=older, kind="fact", cosine=0.8, replaceable=True, heads=("1@a",))
     after = reconsolidated(text, "fact", judge(text, "fact", [old]), [Labile(old, 0)])
     assert after.content == content
 

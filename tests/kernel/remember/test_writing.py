@@ -121,13 +121,13 @@ class Lane:
 
 async def test_a_batch_is_embedded_by_all_workers_at_once_and_committed_in_its_order(desk: Desk) -> None:
     workers: list[Any] = [Lane("embedder-0"), Lane("embedder-1")]
-    generation = desk.writing._parts.serving.current
-    generation.embedder = Embedder(EmbeddingPool(workers, NEVER_S), GENERATION, WIDTH)
+    index_generation = desk.writing._parts.serving.current
+    index_generation.embedder = Embedder(EmbeddingPool(workers, NEVER_S), GENERATION, WIDTH)
     texts = [f"memory {number} {'word ' * 40}" for number in range(200)]
     writing_them = asyncio.create_task(desk.batch(*texts, wait="durable"))
     await until(lambda: all(worker.asked for worker in workers))
     workers[1].go_on.set()  # the one that has the later texts is done first
-    await until(lambda: not generation.embedder._batcher._queue or len(workers[1].asked) > 1)
+    await until(lambda: not index_generation.embedder._batcher._queue or len(workers[1].asked) > 1)
     workers[0].go_on.set()
     done = await asyncio.wait_for(writing_them, NEVER_S)
     written = [one.memory for one in done if isinstance(one, Written)]

@@ -55,7 +55,7 @@ def written(folder: Path, lines: list[str]) -> Path:
 
 
 def test_the_end_of_a_transcript_becomes_a_checkpoint(tmp_path: Path) -> None:
-    found = transcript_tail.standing_of(written(tmp_path, SESSION), None, "/p")
+    found = transcript_tail.checkpoint_fields(written(tmp_path, SESSION), None, "/p")
     assert found == {
         "task": "Fix the login loop of the mobile app",
         "files": ["src/login.py"],
@@ -68,12 +68,12 @@ def test_the_end_of_a_transcript_becomes_a_checkpoint(tmp_path: Path) -> None:
 
 def test_a_summary_of_a_compaction_and_a_codex_transcript_are_read(tmp_path: Path) -> None:
     summary = said("user", "We fixed half of it.", isCompactSummary=True)
-    assert transcript_tail.standing_of(written(tmp_path, [*SESSION, summary]), None, "/p")["custom"].startswith(
+    assert transcript_tail.checkpoint_fields(written(tmp_path, [*SESSION, summary]), None, "/p")["custom"].startswith(
         "We fixed half of it."
     )
     payload = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Paint the crane"}]}
     path = written(tmp_path, [json.dumps({"type": "response_item", "payload": payload})])
-    assert transcript_tail.standing_of(path, None, "/p") == {"task": "Paint the crane"}
+    assert transcript_tail.checkpoint_fields(path, None, "/p") == {"task": "Paint the crane"}
 
 
 @PROPERTY
@@ -85,8 +85,8 @@ def test_damage_anywhere_leaves_the_lines_beside_it(
     lines = [line.encode() for line in SESSION]
     lines.insert(place, damage.replace(b"\n", b""))
     path.write_bytes(b"\n".join(lines) + b"\n")
-    transcript_tail.standing_of(path, cut, "/p")
-    assert transcript_tail.standing_of(path, None, "/p")["files"] == ["src/login.py"]
+    transcript_tail.checkpoint_fields(path, cut, "/p")
+    assert transcript_tail.checkpoint_fields(path, None, "/p")["files"] == ["src/login.py"]
 
 
 def test_only_the_end_of_a_large_transcript_is_read_up_to_where_it_was_written(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_only_the_end_of_a_large_transcript_is_read_up_to_where_it_was_written(t
     end = path.stat().st_size
     with open(path, "a") as file:
         file.write(said("user", "a later prompt of more words"))
-    found = transcript_tail.standing_of(path, end, "/p")
+    found = transcript_tail.checkpoint_fields(path, end, "/p")
     assert found["task"] == "Now paint the crane"
     assert "files" not in found
 

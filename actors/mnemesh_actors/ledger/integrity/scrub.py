@@ -113,9 +113,9 @@ class Scrub(ViewComparison):
         self.awaited: dict[str, str] = {}
         self.fresh: list[str] = []  # of the hopeless ones, those that nobody was told of
 
-    def newly_hopeless(self) -> dict[str, str]:
-        """The hopeless ones that were not told yet, with the reasons. Their digests say from now on that nothing is
-        held."""
+    def take_newly_hopeless(self) -> dict[str, str]:
+        """The hopeless ones that were not told yet, with the reasons; they count as told from now on, and their digests
+        say that nothing is held."""
         fresh, self.fresh = self.fresh, []
         for id_ in fresh:
             self._journal.digest.change(Key(self._space_of(id_), id_), ())

@@ -8,7 +8,7 @@ from mnemesh.api import values
 from mnemesh.cli.people import conflict_commands
 from mnemesh.cli.people.history import INDENT, notes_of, revision_of
 from mnemesh.cli.people.memories import DIM, YELLOW, paint
-from mnemesh.cli.people.memory_marks import older_than, replaceable_by
+from mnemesh.cli.people.memory_notes import older_than, replaceable_by
 from mnemesh.cli.shell import of_this_node, one_line
 from mnemesh.short_id import shortened
 

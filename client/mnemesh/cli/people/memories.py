@@ -19,7 +19,7 @@ from mnemesh.api.values.embedding import ModelStatus
 from mnemesh.cli.people import advice as people_advice
 from mnemesh.cli.people import conflict_commands, explanations
 from mnemesh.cli.people import links as people_links
-from mnemesh.cli.people.memory_marks import SUSPICIOUS, mark_lines, replaced
+from mnemesh.cli.people.memory_notes import SUSPICIOUS, note_lines, replaced
 from mnemesh.cli.shell import NODE_OPTIONS, count_of, one_line, printable
 from mnemesh.short_id import CHARS, short_id, with_short_ids
 
@@ -56,7 +56,7 @@ def recalled(answer: values.Recalled, *, explain: bool = False, asked: bool = Tr
             yield f"          {one_line(conflict_commands.said(head, result.content))}"
         if result.memory.shown:
             yield paint(f"          {_shortened(result.memory)}", DIM)
-        yield from (paint(f"          {line}", YELLOW) for line in mark_lines(result.memory))
+        yield from (paint(f"          {line}", YELLOW) for line in note_lines(result.memory))
         if result.memory.superseded_by:
             yield paint(f"          superseded by {short_id(result.memory.superseded_by)}", YELLOW)
         if result.redirected_from:
@@ -300,7 +300,7 @@ def _whole(memory: values.Memory) -> Iterator[str]:
         ),
     )
     yield paint("  ".join(f"{name} {value}" for name, value in facts if value), DIM)
-    yield from (paint(line, YELLOW) for line in mark_lines(memory))
+    yield from (paint(line, YELLOW) for line in note_lines(memory))
     yield ""
     yield printable(memory.content)
     if memory.linked or memory.linked_more:
@@ -326,7 +326,7 @@ def _line(memory: values.Memory) -> str:
         + clip(_said_by(head, memory))
         for head in memory.conflicts
     )
-    others += "".join(paint(f"\n{' ' * ID_CHARS}  {line}", YELLOW) for line in mark_lines(memory))
+    others += "".join(paint(f"\n{' ' * ID_CHARS}  {line}", YELLOW) for line in note_lines(memory))
     return f"{short_id(memory.id)}  {day}  {memory.kind:<11} {clip(title_of(memory))}{state}{tags}{others}"
 
 

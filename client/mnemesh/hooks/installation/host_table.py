@@ -48,7 +48,7 @@ class HostFile:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host of agents. `programs` and the folders of its parts show that it is there."""
+    """A host of agents. `programs` and the folders of its files show that it is there."""
 
     name: str
     title: str
@@ -67,14 +67,14 @@ class Host:
     remark: str = ""
 
     @property
-    def parts(self) -> tuple[HostFile, ...]:
+    def files(self) -> tuple[HostFile, ...]:
         """The server's file, then the file of the hooks."""
         return (self.server, self.hooks) if self.hooks else (self.server,)
 
     @property
-    def all_parts(self) -> tuple[HostFile, ...]:
+    def all_files(self) -> tuple[HostFile, ...]:
         """The same, and the file that gets instructions when a person asks for them."""
-        return (*self.parts, self.instructions) if self.instructions else self.parts
+        return (*self.files, self.instructions) if self.instructions else self.files
 
 
 def _plain(words: Sequence[str]) -> dict[str, Any]:

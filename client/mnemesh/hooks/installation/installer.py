@@ -48,21 +48,21 @@ class HostEnvironment:
             return Path(moved)
         return Path((on_mac or place.folder).replace("~", str(self.home), 1))
 
-    def file(self, part: HostFile, project: Path | None) -> Path | None:
-        """The settings file of a part, None where the host has none for a project."""
+    def file(self, host_file: HostFile, project: Path | None) -> Path | None:
+        """The path of a host's file, None where the host has none for a project."""
         if project is None:
-            return self.users_file(part)
-        return _existing([project / name for name in part.project]) if part.project else None
+            return self.users_file(host_file)
+        return _existing([project / name for name in host_file.project]) if host_file.project else None
 
-    def users_file(self, part: HostFile) -> Path:
-        """The user's own settings file of a part."""
-        return _existing([self.folder(part.user) / name for name in part.user.names])
+    def users_file(self, host_file: HostFile) -> Path:
+        """The path of a host's file of the user's own."""
+        return _existing([self.folder(host_file.user) / name for name in host_file.user.names])
 
     def is_there(self, host: Host) -> bool:
         """Whether the host shows on this machine."""
         if any(shutil.which(program, path=self.environ.get("PATH")) for program in host.programs):
             return True
-        files = [self.users_file(part) for part in host.parts]
+        files = [self.users_file(host_file) for host_file in host.files]
         return any(path.exists() or (path.parent != self.home and path.parent.exists()) for path in files)
 
 
@@ -94,7 +94,7 @@ def install(
     hosts: Sequence[Host],
     project: Path | None,
     command: str,
-    around: HostEnvironment,
+    environment: HostEnvironment,
     *,
     dry: bool = False,
     instructions: bool = False,
@@ -102,11 +102,11 @@ def install(
 ) -> list[FileChange]:
     """Install in `hosts`, for one project or for the user, with `instructions` also in the file of instructions.
     `reads`: whether a hook for files that are read is written, None for as it is. Raises RefusedFile."""
-    with held_register(around.data_dir, only_read=dry) as register:
+    with held_register(environment.data_dir, only_read=dry) as register:
         changes = [
-            _installed(host, part, project, command, around, register, reads)
+            _installed(host, host_file, project, command, environment, register, reads)
             for host in hosts
-            for part in (host.all_parts if instructions else host.parts)
+            for host_file in (host.all_files if instructions else host.files)
         ]
         changes = _once_a_file(changes)
         if not dry:
@@ -120,20 +120,20 @@ def install(
 
 
 def uninstall(
-    hosts: Sequence[Host], project: Path | None, user: bool, around: HostEnvironment, dry: bool
+    hosts: Sequence[Host], project: Path | None, user: bool, environment: HostEnvironment, dry: bool
 ) -> list[FileChange]:
     """Take our own out of the files of `hosts`: of `project`, of the user, or of all known files without either. Raises
     RefusedFile."""
     names = {host.name for host in hosts}
-    with held_register(around.data_dir, only_read=dry) as register:
+    with held_register(environment.data_dir, only_read=dry) as register:
         places: dict[str, tuple[Host, str]] = {}
         for path, entry in register.entries.items():
             if entry.host in names and _is_meant(entry.project, project, user):
                 places[path] = HOSTS[entry.host], entry.kind
         for host in hosts:
-            for part in host.all_parts:
-                if (file := around.file(part, project)) is not None:
-                    places.setdefault(str(file), (host, part.kind))
+            for host_file in host.all_files:
+                if (file := environment.file(host_file, project)) is not None:
+                    places.setdefault(str(file), (host, host_file.kind))
         changes = _once_a_file(
             [_uninstalled(host, kind, Path(path), register) for path, (host, kind) in places.items()]
         )
@@ -190,14 +190,14 @@ def _is_meant(of: str, project: Path | None, user: bool) -> bool:
 
 def _installed(
     host: Host,
-    part: HostFile,
+    host_file: HostFile,
     project: Path | None,
     command: str,
-    around: HostEnvironment,
+    environment: HostEnvironment,
     register: Register,
     reads: bool | None,
 ) -> FileChange:
-    path = around.file(part, project)
+    path = environment.file(host_file, project)
     if path is None:
         raise RefusedFile(f"{host.title} has no settings of a project's own; use --user")
     if project is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(project)):
@@ -205,37 +205,37 @@ def _installed(
     file = read_file(path)
     known = register.entries.get(str(path))
     try:
-        other = around.users_file(part)
-        if part.kind == HOOKS and other != path and registration.has_ours(read_file(other).text, part):
+        other = environment.users_file(host_file)
+        if host_file.kind == HOOKS and other != path and registration.has_ours(read_file(other).text, host_file):
             reason = f"the hooks of {other} fire here too, and would fire twice"
-            return FileChange(host.name, part.kind, file, file.data, None, reason=reason)
-        wanted = registration.has_reads(file.text, part) if reads is None else reads
+            return FileChange(host.name, host_file.kind, file, file.data, None, reason=reason)
+        wanted = registration.has_reads(file.text, host_file) if reads is None else reads
         original, base = file.data, file.text
         if known is not None and file.data is not None:
             kept = register.original(str(path))
             if digest(file.data) == known.installed:
                 original, base = kept, (kept or b"").decode()
             else:  # edited since
-                base = registration.uninstalled(file.text, host, part, (kept or b"").decode())
+                base = registration.uninstalled(file.text, host, host_file, (kept or b"").decode())
                 original = base.encode()
-        elif registration.has_ours(base, part):  # by another register
-            base = registration.uninstalled(base, host, part)
+        elif registration.has_ours(base, host_file):  # by another register
+            base = registration.uninstalled(base, host, host_file)
             original = base.encode()
-        after = registration.installed(base, host, part, command, around.other_data, wanted).encode()
+        after = registration.installed(base, host, host_file, command, environment.other_data, wanted).encode()
     except (BadSettings, ForeignSettings) as error:
         raise RefusedFile(f"{path} was left as it is: {error}") from None
     if after == file.data:
-        return FileChange(host.name, part.kind, file, after, None)
+        return FileChange(host.name, host_file.kind, file, after, None)
     check_writable(file)
     of = "" if project is None else str(project)
     folders = known.folders if known else []
-    entry = RegisterEntry(host.name, part.kind, of, digest(after), original is not None, folders)
-    return FileChange(host.name, part.kind, file, after, entry, original)
+    entry = RegisterEntry(host.name, host_file.kind, of, digest(after), original is not None, folders)
+    return FileChange(host.name, host_file.kind, file, after, entry, original)
 
 
 def _uninstalled(host: Host, kind: str, path: Path, register: Register) -> FileChange:
     file = read_file(path)
-    part = next(part for part in host.all_parts if part.kind == kind)
+    host_file = next(host_file for host_file in host.all_files if host_file.kind == kind)
     entry = register.entries.get(str(path))
     after = file.data
     if file.data is not None:
@@ -244,8 +244,8 @@ def _uninstalled(host: Host, kind: str, path: Path, register: Register) -> FileC
             after = kept
         else:
             try:
-                text = registration.uninstalled(file.text, host, part, (kept or b"").decode())
-                gone = entry and not entry.existed and registration.is_bare(text, part)
+                text = registration.uninstalled(file.text, host, host_file, (kept or b"").decode())
+                gone = entry and not entry.existed and registration.is_bare(text, host_file)
             except BadSettings as error:
                 raise RefusedFile(f"{path} was left as it is: {error}") from None
             after = None if gone else text.encode()

@@ -22,52 +22,52 @@ class ForeignSettings(Exception):
     """A member of our name that is not ours. The message says which."""
 
 
-def installed(text: str, host: Host, part: HostFile, program: str, data: str = "", reads: bool = False) -> str:
+def installed(text: str, host: Host, host_file: HostFile, program: str, data: str = "", reads: bool = False) -> str:
     """`text` with our server or hooks, those of an earlier installation replaced. `program` is the path of `mnemesh`,
     `data` a data directory other than the default. `reads`: with the hook of files that are read. Raises
     ForeignSettings, BadSettings."""
     options = ("--data", data) if data else ()
-    if part.kind == INSTRUCTIONS:
+    if host_file.kind == INSTRUCTIONS:
         return managed_block.put(managed_block.take(text))
-    if part.kind == HOOKS:
+    if host_file.kind == HOOKS:
         assert host.hook_shape is not None
-        changed = uninstalled(text, host, part, text)
+        changed = uninstalled(text, host, host_file, text)
         if host.name in VERSIONED and VERSION[0] not in settings_json.read(changed):
             changed = settings_json.put(changed, VERSION, 1)
         for event in events_of(host.name, reads=reads):
             shown = shlex.join((program, "hook", host.name, event, *options))
-            changed = settings_json.put(changed, (*part.key, event, -1), host.hook_shape(event, shown))
+            changed = settings_json.put(changed, (*host_file.key, event, -1), host.hook_shape(event, shown))
         return text if settings_json.read(changed) == settings_json.read(text) else changed
-    entry = server_entry(text, part)
+    entry = server_entry(text, host_file)
     wanted = host.shape((program, "mcp", *options))
     if entry == wanted:
         return text
     if entry is not None and not is_ours(entry):
-        raise ForeignSettings(f"{'.'.join(part.key)} is there already and was not written by `mnemesh install`")
-    without = text if entry is None else _without_server(text, part)
-    if part.format == JSON:
-        return settings_json.put(without, part.key, wanted)
-    return settings_toml.put(without, part.key, wanted)
+        raise ForeignSettings(f"{'.'.join(host_file.key)} is there already and was not written by `mnemesh install`")
+    without = text if entry is None else _without_server(text, host_file)
+    if host_file.format == JSON:
+        return settings_json.put(without, host_file.key, wanted)
+    return settings_toml.put(without, host_file.key, wanted)
 
 
-def uninstalled(text: str, host: Host, part: HostFile, original: str = "") -> str:
+def uninstalled(text: str, host: Host, host_file: HostFile, original: str = "") -> str:
     """`text` without our server or hooks, and without the containers that `original` did not have. Raises
     BadSettings."""
-    if part.kind == INSTRUCTIONS:
+    if host_file.kind == INSTRUCTIONS:
         return managed_block.take(text)
-    before = _value(text, part)
-    if part.kind == HOOKS:
+    before = _value(text, host_file)
+    if host_file.kind == HOOKS:
         while (path := next(_our_hooks(settings_json.read(text)), None)) is not None:
             text = settings_json.take(text, path)
-    elif is_ours(server_entry(text, part)):
-        text = _without_server(text, part)
-    if part.format != JSON or _value(text, part) == before:
+    elif is_ours(server_entry(text, host_file)):
+        text = _without_server(text, host_file)
+    if host_file.format != JSON or _value(text, host_file) == before:
         return text
-    kept = set(settings_json.empty_paths(_value(original, part)))
+    kept = set(settings_json.empty_paths(_value(original, host_file)))
     while True:
         empty = [
             path for path in settings_json.empty_paths(settings_json.read(text))
-            if path and path not in kept and _held_ours(path, part, host)
+            if path and path not in kept and _held_ours(path, host_file, host)
         ]  # fmt: skip
         if not empty:
             return text
@@ -79,43 +79,43 @@ def events_of(host: str, *, reads: bool = False) -> list[str]:
     return [event for event in EVENTS[host] if reads or event not in ON_DEMAND]
 
 
-def has_reads(text: str, part: HostFile) -> bool:
+def has_reads(text: str, host_file: HostFile) -> bool:
     """Whether our hook of files that are read stands in `text`. Raises BadSettings."""
-    return part.kind == HOOKS and any(path[1] in ON_DEMAND for path in _our_hooks(settings_json.read(text)))
+    return host_file.kind == HOOKS and any(path[1] in ON_DEMAND for path in _our_hooks(settings_json.read(text)))
 
 
-def _held_ours(path: JsonPath, part: HostFile, host: Host) -> bool:
+def _held_ours(path: JsonPath, host_file: HostFile, host: Host) -> bool:
     """Whether an empty container is one that an installation fills: above a server, or of one of our events."""
-    above = part.key if part.kind == HOOKS else part.key[:-1]
+    above = host_file.key if host_file.kind == HOOKS else host_file.key[:-1]
     if tuple(path) == above[: len(path)]:
         return True
-    return part.kind == HOOKS and len(path) == len(above) + 1 and path[-1] in EVENTS[host.name]
+    return host_file.kind == HOOKS and len(path) == len(above) + 1 and path[-1] in EVENTS[host.name]
 
 
-def has_ours(text: str, part: HostFile) -> bool:
+def has_ours(text: str, host_file: HostFile) -> bool:
     """Whether our server, one of our hooks or our block stands in `text`. Raises BadSettings."""
-    if part.kind == INSTRUCTIONS:
+    if host_file.kind == INSTRUCTIONS:
         return managed_block.has(text)
-    if part.kind == HOOKS:
+    if host_file.kind == HOOKS:
         return next(_our_hooks(settings_json.read(text)), None) is not None
-    return is_ours(server_entry(text, part))
+    return is_ours(server_entry(text, host_file))
 
 
-def is_bare(text: str, part: HostFile) -> bool:
+def is_bare(text: str, host_file: HostFile) -> bool:
     """Whether nothing is left in `text` but our version number and empty containers: no value and no comment."""
-    if part.kind == INSTRUCTIONS:
+    if host_file.kind == INSTRUCTIONS:
         return not text.strip("\ufeff \t\r\n")
-    left = [value for key, value in _value(text, part).items() if (key,) != VERSION]
-    commented = any(mark in text for mark in (("//", "/*") if part.format == JSON else ("#",)))
+    left = [value for key, value in _value(text, host_file).items() if (key,) != VERSION]
+    commented = any(mark in text for mark in (("//", "/*") if host_file.format == JSON else ("#",)))
     return not commented and all(isinstance(value, dict | list) and not value for value in left)
 
 
-def server_entry(text: str, part: HostFile) -> Any:
+def server_entry(text: str, host_file: HostFile) -> Any:
     """The server of our name in `text`, or None. Raises BadSettings."""
-    value: Any = _value(text, part)
-    for step in part.key:
+    value: Any = _value(text, host_file)
+    for step in host_file.key:
         if not isinstance(value, dict):
-            raise BadSettings(f"an object was expected at {'.'.join(part.key[:-1])}")
+            raise BadSettings(f"an object was expected at {'.'.join(host_file.key[:-1])}")
         value = value.get(step)
         if value is None:
             return None
@@ -137,10 +137,10 @@ def is_ours(entry: object) -> bool:
     return posixpath.basename(words[0]) == NAME and words[1] == "mcp" and words[2:3] in ([], ["--data"])
 
 
-def is_foreign(text: str, part: HostFile, program: str) -> bool:
+def is_foreign(text: str, host_file: HostFile, program: str) -> bool:
     """Whether the server of our name in `text` is another program than `program`, or no program at all."""
     try:
-        entry = server_entry(text, part)
+        entry = server_entry(text, host_file)
     except BadSettings:
         return True
     if entry is None:
@@ -150,13 +150,15 @@ def is_foreign(text: str, part: HostFile, program: str) -> bool:
     return not is_ours(entry) or words[0] not in (NAME, program)
 
 
-def _value(text: str, part: HostFile) -> dict[str, Any]:
-    value: dict[str, Any] = settings_json.read(text) if part.format == JSON else settings_toml.read(text)
+def _value(text: str, host_file: HostFile) -> dict[str, Any]:
+    value: dict[str, Any] = settings_json.read(text) if host_file.format == JSON else settings_toml.read(text)
     return value
 
 
-def _without_server(text: str, part: HostFile) -> str:
-    return settings_json.take(text, part.key) if part.format == JSON else settings_toml.take(text, part.key)
+def _without_server(text: str, host_file: HostFile) -> str:
+    return (
+        settings_json.take(text, host_file.key) if host_file.format == JSON else settings_toml.take(text, host_file.key)
+    )
 
 
 def _our_hooks(value: dict[str, Any]) -> Iterator[JsonPath]:

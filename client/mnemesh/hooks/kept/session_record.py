@@ -22,7 +22,7 @@ from mnemesh.hooks.kept.notes import MINING, MINING_ON, VERSION, Notes
 from mnemesh.hooks.kept.session_file import session_name
 from mnemesh.hooks.kept.shown_memories import ShownMemories
 from mnemesh.hooks.kept.spool import CHECKPOINT, RATE, Spool
-from mnemesh.hooks.kept.transcript_tail import SUMMARY_CHARS_MAX, last_words, own_words, standing_of
+from mnemesh.hooks.kept.transcript_tail import SUMMARY_CHARS_MAX, checkpoint_fields, last_words, own_words
 from mnemesh.hooks.node_http import NodeHttp, RefusedQuestion, Unanswered
 
 TYPE_CHECKING = False
@@ -89,7 +89,7 @@ class SessionRecord:
         body: dict[str, Any] = {}
         if transcript:
             try:
-                body = standing_of(transcript, None, self._cwd)
+                body = checkpoint_fields(transcript, None, self._cwd)
             except OSError:  # not for this user: the buffer alone is stored
                 body = {}
         summary = self._given.get("compact_summary")

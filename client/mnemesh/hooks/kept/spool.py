@@ -12,7 +12,7 @@ import time
 from mnemesh.hooks.kept.citations import CitedMemories
 from mnemesh.hooks.kept.notes import SPOOL, VERSION, Notes
 from mnemesh.hooks.kept.session_file import session_name
-from mnemesh.hooks.kept.transcript_tail import standing_of
+from mnemesh.hooks.kept.transcript_tail import checkpoint_fields
 from mnemesh.hooks.node_http import RefusedQuestion, Unanswered
 
 TYPE_CHECKING = False
@@ -95,7 +95,7 @@ class Spool:
         transcript = os.fspath(note["transcript"])
         if not os.path.isfile(transcript):  # a pipe would be waited for
             return None
-        body = standing_of(transcript, int(note["bytes"]), str(note["cwd"]))
+        body = checkpoint_fields(transcript, int(note["bytes"]), str(note["cwd"]))
         return (CHECKPOINT, {**body, "session": str(note["session"]), "merge": True, "mask": True}) if body else None
 
     def _counted(self, note: Mapping[str, Any]) -> CitedMemories:

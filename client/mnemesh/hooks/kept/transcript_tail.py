@@ -32,21 +32,21 @@ _REMINDER: Final = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", 
 _QUESTION: Final = re.compile(r"[^.!?\n]{8,280}\?(?=\s|$)")
 
 
-def standing_of(transcript: StrPath, bytes_written: int | None, folder: str) -> dict[str, Any]:
+def checkpoint_fields(transcript: StrPath, bytes_written: int | None, folder: str) -> dict[str, Any]:
     """The fields of a checkpoint by the last TAIL_BYTES of the first `bytes_written` bytes (all without). `folder` is
     the session's. Raises OSError."""
-    standing = _TailState(folder)
+    state = _TailState(folder)
     for entry in _entries(_tail(transcript, bytes_written)):
-        standing.take(entry)
-    return standing.fields()
+        state.take(entry)
+    return state.fields()
 
 
 def last_words(transcript: StrPath) -> tuple[str, str]:
     """The last text of the agent, and all texts of the person, in the last TAIL_BYTES. Raises OSError."""
-    standing = _TailState("")
+    state = _TailState("")
     for entry in _entries(_tail(transcript, None)):
-        standing.take(entry)
-    return standing.said, "\n".join(standing.asked)
+        state.take(entry)
+    return state.said, "\n".join(state.asked)
 
 
 def own_words(text: str) -> str:
@@ -55,7 +55,7 @@ def own_words(text: str) -> str:
 
 
 class _TailState:
-    """The standing by the entries so far."""
+    """Where work stands by the entries so far."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder

@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 from mnemesh_memory.policy.judge import doubts
 from mnemesh_memory.policy.judge.contest import Contest, contest, restates
 from mnemesh_memory.policy.judge.evidence import evidence_of
-from mnemesh_memory.policy.judge.guard import RECORDS, StoredText, Verdict, repeated, stands_unstated
+from mnemesh_memory.policy.judge.guard import RECORDS, OlderText, Verdict, repeated, stands_unstated
 from mnemesh_memory.policy.judge.sameness import says_the_same
 from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statement
 from mnemesh_memory.text.text import sentences
@@ -81,7 +81,7 @@ class LabileWindow:
 class Labile(NamedTuple):
     """A candidate of the guard with an open window."""
 
-    candidate: StoredText
+    candidate: OlderText
     age_ms: int
 
 
@@ -134,7 +134,7 @@ def reconsolidated(text: str, kind: str, verdict: Verdict, labile: Sequence[Labi
     return Outcome(verdict)
 
 
-def _is_contested_by_words(older: StoredText, text: str) -> bool:
+def _is_contested_by_words(older: OlderText, text: str) -> bool:
     """Whether words contest a memory, also one of which a model that reads whole texts says otherwise."""
     evidence = evidence_of(older.text, text, older.cosine).contest
     if evidence is None or doubts.is_of_other_things(older.text, text, stated=evidence.stated):

@@ -54,15 +54,15 @@ _BUG: Final = re.compile(r"\W{0,3}bug\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredText:
-    """A memory of the space that a new text may concern."""
+class OlderText:
+    """A text that a judged one may concern: of a memory of the space, or of an earlier draft of the same batch."""
 
     id: str
     text: str
     kind: str
     cosine: float  # Between the two texts, in [-1, 1].
     replaceable: bool  # The writer wrote it, or was granted to replace it.
-    later: bool = False  # It holds from a later moment than the new text.
+    later: bool = False  # It holds from a later moment than the judged text.
     settled: bool = False  # Somebody decided that it holds beside another memory.
     heads: tuple[str, ...] = ()  # As they were read. A memory with other heads by the commit stays.
     session: str = ""
@@ -92,15 +92,15 @@ def is_told_again(kind: str, session: str, known_kind: str, known_session: str) 
     return bool(kind in RECORDS and known_kind in RECORDS and session and known_session) and session != known_session
 
 
-Replaced = tuple[StoredText, Contest]
+Replaced = tuple[OlderText, Contest]
 # By text and cosine of a memory.
 Seen = dict[tuple[str, float], Evidence]
-Opposed = tuple[StoredText, Contest, str]  # With the obstacle to a replacement.
+Opposed = tuple[OlderText, Contest, str]  # With the obstacle to a replacement.
 Contests = tuple[list[Replaced], list[Opposed], list[Replaced]]
 
 
 def judge(
-    text: str, kind: str, candidates: Sequence[StoredText], session: str = "", seen: Seen | None = None
+    text: str, kind: str, candidates: Sequence[OlderText], session: str = "", seen: Seen | None = None
 ) -> Verdict:
     """The verdict on a new text of a kind that was written in a session. `seen` saves the next judgement work."""
     fresh = min(1.0, max(0.0, 1.0 - max((item.cosine for item in candidates), default=0.0)))
@@ -145,7 +145,7 @@ def judge(
     return _asked(likely, fresh, heads)
 
 
-def repeated(twin: StoredText, how: str) -> Verdict:
+def repeated(twin: OlderText, how: str) -> Verdict:
     """The verdict on a text that a memory already holds. `how` tells in what way."""
     return Verdict(
         action="NOOP",
@@ -158,7 +158,7 @@ def repeated(twin: StoredText, how: str) -> Verdict:
     )
 
 
-def _is_read_as_one(item: StoredText, text: str) -> bool:
+def _is_read_as_one(item: OlderText, text: str) -> bool:
     """Whether the model has read both texts whole and is sure that they say the same, and nothing that it reads over
     differs."""
     if item.read is None or not item.read.whole or item.read.repeats < limits().repeat:
@@ -168,8 +168,8 @@ def _is_read_as_one(item: StoredText, text: str) -> bool:
 
 
 def to_read(
-    text: str, kind: str, candidates: Sequence[StoredText], session: str, seen: Seen, *, widely: bool = False
-) -> tuple[StoredText, ...]:
+    text: str, kind: str, candidates: Sequence[OlderText], session: str, seen: Seen, *, widely: bool = False
+) -> tuple[OlderText, ...]:
     """The candidates that a model should read beside a new text before `judge` decides: those that words link, then the
     others, the nearest first. `seen` keeps the evidence for the verdict. Where nobody waits, the model reads `widely`,
     and each that words link."""
@@ -181,7 +181,7 @@ def to_read(
     return tuple(unread[: max(READINGS_MAX, linked)])
 
 
-def read_apart(text: str, candidates: Iterable[StoredText], seen: Seen) -> tuple[str, ...]:
+def read_apart(text: str, candidates: Iterable[OlderText], seen: Seen) -> tuple[str, ...]:
     """The memories that the model has read and is sure to hold beside a new text."""
     read = (item for item in candidates if item.read is not None)
     return tuple(
@@ -189,7 +189,7 @@ def read_apart(text: str, candidates: Iterable[StoredText], seen: Seen) -> tuple
     )
 
 
-def is_left_unread(text: str, kind: str, candidates: Iterable[StoredText], verdict: Verdict, seen: Seen) -> bool:
+def is_left_unread(text: str, kind: str, candidates: Iterable[OlderText], verdict: Verdict, seen: Seen) -> bool:
     """Whether the model has not read a pair that it would read at rest. A pair that the verdict links `contradicts`
     needs no other verdict, and a text that is not added has its fate. A mark is only a question."""
     if kind in RECORDS or verdict.action != "ADD":
@@ -200,19 +200,19 @@ def is_left_unread(text: str, kind: str, candidates: Iterable[StoredText], verdi
     return any(item.read is None for item in first)
 
 
-def _worth_reading(text: str, ordered: Sequence[StoredText], seen: Seen, *, widely: bool) -> list[StoredText]:
+def _worth_reading(text: str, ordered: Sequence[OlderText], seen: Seen, *, widely: bool) -> list[OlderText]:
     near = (item for item in ordered[:CONTESTED_MAX] if item.cosine >= COSINE_MIN and item.kind not in RECORDS)
     worth = [item for item in near if worth_reading(text, item, seen, widely=widely)]
     return sorted(worth, key=lambda item: not _is_linked(item, text, seen))
 
 
-def _is_linked(item: StoredText, text: str, seen: Seen) -> bool:
+def _is_linked(item: OlderText, text: str, seen: Seen) -> bool:
     """Whether words link the two, and no rule of grammar is sure of it."""
     contest = _evidence(item, text, seen).contest
     return contest is not None and contest.linked and not contest.ruled
 
 
-def worth_reading(text: str, candidate: StoredText, seen: Seen, *, widely: bool = False) -> bool:
+def worth_reading(text: str, candidate: OlderText, seen: Seen, *, widely: bool = False) -> bool:
     """Whether a new text may repeat or replace a memory, as far as likeness and trees tell. A memory is never replaced
     or contradicted by words that are not rules, unread."""
     if not _may_be_read(candidate.text, text):
@@ -235,11 +235,11 @@ def _may_be_read(one: str, other: str) -> bool:
     return len(one) + len(other) <= READ_CHARS_MAX and speaks(one) and speaks(other)
 
 
-def _nearest_first(candidates: Iterable[StoredText]) -> list[StoredText]:
+def _nearest_first(candidates: Iterable[OlderText]) -> list[OlderText]:
     return sorted(candidates, key=lambda item: (-item.cosine, item.id))
 
 
-def _twin(ordered: Iterable[StoredText], text: str, kind: str, session: str) -> StoredText | None:
+def _twin(ordered: Iterable[OlderText], text: str, kind: str, session: str) -> OlderText | None:
     """The nearest memory that says the same in the same words."""
     twins = (
         item
@@ -250,7 +250,7 @@ def _twin(ordered: Iterable[StoredText], text: str, kind: str, session: str) -> 
     return next((item for item in twins if says_the_same(item.text, text)), None)
 
 
-def _evidence(item: StoredText, text: str, seen: Seen) -> Evidence:
+def _evidence(item: OlderText, text: str, seen: Seen) -> Evidence:
     """The evidence of words that a text contests a memory, worked out once."""
     if (item.text, item.cosine) not in seen:
         seen[item.text, item.cosine] = evidence_of(item.text, text, item.cosine)
@@ -275,11 +275,11 @@ def _asked(likely: Sequence[Replaced], fresh: float, heads: Mapping[str, tuple[s
     )
 
 
-def _replacing(target: StoredText) -> str:
+def _replacing(target: OlderText) -> str:
     return f'if this replaces {target.id}, call supersede(id="{target.id}", content=<this text>)'
 
 
-def _contests(ordered: Sequence[StoredText], text: str, seen: Seen) -> Contests:
+def _contests(ordered: Sequence[OlderText], text: str, seen: Seen) -> Contests:
     """The candidate that a text replaces, if any, those that it contradicts while both stand, the nearest first, and
     those of which the writer is asked, the likeliest first."""
     replaced: list[Replaced] = []
@@ -309,7 +309,7 @@ def _contests(ordered: Sequence[StoredText], text: str, seen: Seen) -> Contests:
     return replaced, opposed, sorted(likely, key=lambda pair: -pair[1].likelihood)
 
 
-def _obstacle(item: StoredText, contest: Contest, *, whole: bool) -> str:
+def _obstacle(item: OlderText, contest: Contest, *, whole: bool) -> str:
     """Why a contested memory stays; "" when it steps back."""
     if not item.replaceable:
         return "it stands until a writer with the right names it: another's, pinned, a trigger, or in conflict"
@@ -322,7 +322,7 @@ def _obstacle(item: StoredText, contest: Contest, *, whole: bool) -> str:
     return "" if contest.strong else "the evidence does not decide which holds"
 
 
-def stands_unstated(item: StoredText) -> str:
+def stands_unstated(item: OlderText) -> str:
     """Why a memory stands until a change is stated; "" when a mere other value may replace it."""
     if is_decision(item.text, item.kind):
         return "a decision stands until a change is stated"

@@ -51,7 +51,7 @@ class WorkState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint(WorkState):
-    """A standing with the memory that holds it. `number` counts the versions of the memory."""
+    """Where work stands, with the memory that holds it. `number` counts the versions of the memory."""
 
     id: str
     session: str
@@ -94,45 +94,45 @@ def _last(before: Iterable[str], after: Iterable[str], most: int) -> tuple[str, 
     return (*(item for item in before if item not in newer), *newer)[-most:]
 
 
-def text_of(standing: WorkState) -> str:
-    """The text of a checkpoint, within CONTENT_BYTES_MAX for every standing that `fitting` gives."""
-    parts = [TASK + standing.task] if standing.task else []
+def text_of(state: WorkState) -> str:
+    """The text of a checkpoint, within CONTENT_BYTES_MAX for every state that `fitting` gives."""
+    parts = [TASK + state.task] if state.task else []
     for name, heading in HEADINGS.items():
-        if items := getattr(standing, name):
+        if items := getattr(state, name):
             parts.append("\n".join((heading, *(ITEM + item for item in items))))
-    if standing.custom:
-        parts.append(f"{CUSTOM}\n{standing.custom}")
+    if state.custom:
+        parts.append(f"{CUSTOM}\n{state.custom}")
     return "\n\n".join(parts)
 
 
-def fitting(standing: WorkState) -> WorkState:
-    """`standing` as a memory may hold it. The oldest items of its longest list give way. Raises InvalidArgument when
+def fitting(state: WorkState) -> WorkState:
+    """`state` as a memory may hold it. The oldest items of its longest list give way. Raises InvalidArgument when
     its other texts alone are too long."""
-    return _cut(standing, limits.CONTENT_BYTES_MAX, lambda text: len(text.encode()))
+    return _cut(state, limits.CONTENT_BYTES_MAX, lambda text: len(text.encode()))
 
 
-def shortened(standing: WorkState, tokens: int) -> WorkState:
-    """`standing` in at most so many tokens. `custom` is cut to half of them, then the oldest items give way."""
+def shortened(state: WorkState, tokens: int) -> WorkState:
+    """`state` in at most so many tokens. `custom` is cut to half of them, then the oldest items give way."""
     most = max(TEXT_CHARS_MIN, 2 * tokens)
-    custom = standing.custom if len(standing.custom) <= most else snippet(standing.custom, "", most)
-    task = snippet(standing.task, "", max(TEXT_CHARS_MIN, tokens))
-    return _cut(replace(standing, custom=custom, task=task), tokens, estimate_tokens)
+    custom = state.custom if len(state.custom) <= most else snippet(state.custom, "", most)
+    task = snippet(state.task, "", max(TEXT_CHARS_MIN, tokens))
+    return _cut(replace(state, custom=custom, task=task), tokens, estimate_tokens)
 
 
-def _cut(standing: WorkState, most: int, size: Callable[[str], int]) -> WorkState:
-    while size(text_of(standing)) > most:
-        longest = max(HEADINGS, key=lambda name: sum(len(item) for item in getattr(standing, name)))
-        items = getattr(standing, longest)
+def _cut(state: WorkState, most: int, size: Callable[[str], int]) -> WorkState:
+    while size(text_of(state)) > most:
+        longest = max(HEADINGS, key=lambda name: sum(len(item) for item in getattr(state, name)))
+        items = getattr(state, longest)
         if not items:
             if size is estimate_tokens:
-                return standing
-            raise InvalidArgument("custom", f"{len(standing.custom.encode())} bytes", f"at most {most} bytes in all")
-        standing = replace(standing, **{longest: items[1:]})
-    return standing
+                return state
+            raise InvalidArgument("custom", f"{len(state.custom.encode())} bytes", f"at most {most} bytes in all")
+        state = replace(state, **{longest: items[1:]})
+    return state
 
 
 def read(text: str) -> WorkState:
-    """The standing that `text_of` gave the text of."""
+    """The state that `text_of` gave the text of."""
     rest, task, custom = text, "", ""
     lists: dict[str, tuple[str, ...]] = {}
     names = {heading: name for name, heading in HEADINGS.items()}
@@ -156,9 +156,9 @@ def read(text: str) -> WorkState:
 
 def checkpoint_of(memory: Memory) -> Checkpoint:
     """The checkpoint that a memory is."""
-    standing = read(memory.content)
+    state = read(memory.content)
     return Checkpoint(
-        **{field.name: getattr(standing, field.name) for field in fields(WorkState)},
+        **{field.name: getattr(state, field.name) for field in fields(WorkState)},
         id=memory.id,
         session=memory.source.session,
         space=memory.space,
@@ -168,7 +168,7 @@ def checkpoint_of(memory: Memory) -> Checkpoint:
     )
 
 
-def title(standing: WorkState) -> str:
+def title(state: WorkState) -> str:
     """The title of the memory."""
-    first = standing.task or next((item for name in HEADINGS for item in getattr(standing, name)), standing.custom)
+    first = state.task or next((item for name in HEADINGS for item in getattr(state, name)), state.custom)
     return title_of(f"Checkpoint: {first}")

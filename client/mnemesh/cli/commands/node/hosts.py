@@ -59,7 +59,7 @@ class Scope:
             raise InvalidArgument("project", str(self.project), "a directory")
         return Path(os.path.abspath(self.project))
 
-    def surroundings(self) -> HostEnvironment:
+    def environment(self) -> HostEnvironment:
         """Where the hosts' files are."""
         return HostEnvironment(Path.home(), os.environ, local_data_dir(self.data))
 
@@ -70,11 +70,11 @@ def install(
     """Register the MCP server, and hooks where the host has them, in agent hosts. Without HOST: those that are found.
     A second time it repairs the path of a moved program.
     """
-    around, project = scope.surroundings(), scope.directory
-    hosts = _named(host) or _found(around, project, scope, yes)
+    environment, project = scope.environment(), scope.directory
+    hosts = _named(host) or _found(environment, project, scope, yes)
     if reads and not any(READ in EVENTS.get(named.name, {}).values() for named in hosts):
         raise InvalidArgument("reads", "--reads", "a host that tells when it reads a file: claude-code")
-    changes = _refusable(lambda: _installed(hosts, project, around, scope, instructions, reads))
+    changes = _refusable(lambda: _installed(hosts, project, environment, scope, instructions, reads))
     _tell(changes, scope)
     if fault := fault_here(project or "", os.environ):
         print(printable(f"mnemesh: {fault}"), file=sys.stderr)
@@ -90,20 +90,20 @@ def uninstall(scope: Scope, host: Hosts = None) -> None:
     of all. Without --project or --user: out of every known file.
     """
     hosts = _named(host) or list(HOSTS.values())
-    project, around = scope.directory, scope.surroundings()
-    _tell(_refusable(lambda: installer.uninstall(hosts, project, scope.user, around, scope.dry_run)), scope)
+    project, environment = scope.directory, scope.environment()
+    _tell(_refusable(lambda: installer.uninstall(hosts, project, scope.user, environment, scope.dry_run)), scope)
 
 
 def _installed(
     hosts: Sequence[Host],
     project: Path | None,
-    around: HostEnvironment,
+    environment: HostEnvironment,
     scope: Scope,
     instructions: bool,
     reads: bool | None,
 ) -> list[FileChange]:
     return installer.install(
-        hosts, project, installer.program(), around, dry=scope.dry_run, instructions=instructions, reads=reads
+        hosts, project, installer.program(), environment, dry=scope.dry_run, instructions=instructions, reads=reads
     )
 
 
@@ -114,9 +114,9 @@ def _named(names: Sequence[str] | None) -> list[Host]:
     return [HOSTS[name] for name in dict.fromkeys(names or ())]
 
 
-def _found(around: HostEnvironment, project: Path | None, scope: Scope, yes: bool) -> list[Host]:
+def _found(environment: HostEnvironment, project: Path | None, scope: Scope, yes: bool) -> list[Host]:
     """The hosts of this machine, after a question."""
-    hosts = [host for host in HOSTS.values() if around.is_there(host) and (project is None or host.server.project)]
+    hosts = [host for host in HOSTS.values() if environment.is_there(host) and (project is None or host.server.project)]
     if not hosts:
         raise FailedPrecondition(f"no agent host was found here; name one of {', '.join(HOSTS)}")
     if yes or scope.dry_run:
@@ -153,10 +153,10 @@ def _tell(changes: Sequence[FileChange], scope: Scope) -> None:
 
 
 def _events(change: FileChange) -> list[str]:
-    part = HOSTS[change.host].hooks
-    assert part is not None
+    host_file = HOSTS[change.host].hooks
+    assert host_file is not None
     text = (change.after or change.file.data or b"").decode("utf-8", "replace")
-    return events_of(change.host, reads=has_reads(text, part))
+    return events_of(change.host, reads=has_reads(text, host_file))
 
 
 def _row(change: FileChange) -> dict[str, str]:

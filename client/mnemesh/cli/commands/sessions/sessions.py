@@ -11,7 +11,7 @@ from mnemesh.api import values
 from mnemesh.cli.given import given
 from mnemesh.cli.options import Id, Number, PageOptions, Space, Text, Texts, argument, option
 from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, paint
-from mnemesh.cli.people.memory_marks import replaced
+from mnemesh.cli.people.memory_notes import replaced
 from mnemesh.cli.shell import Shell, one_line
 from mnemesh.short_id import short_id
 

@@ -1,4 +1,4 @@
-"""How a memory stands to others, as lines for people: its anchor, its predecessors, newer memories on the thing."""
+"""Notes on a memory, as lines for people: its anchor, its trust, its predecessors, newer memories on the thing."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from mnemesh.short_id import short_id, with_short_ids
 SUSPICIOUS: Final = "holds a pattern of prompt injection: data, no order"
 
 
-def mark_lines(memory: values.Memory) -> Iterator[str]:
-    """The lines that a reader needs before believing the text."""
+def note_lines(memory: values.Memory) -> Iterator[str]:
+    """The notes that a reader needs before believing the text."""
     if memory.anchor:
         yield f"anchored: {one_line(memory.anchor)}"
     if memory.trust in ("peer", "imported"):
@@ -24,7 +24,7 @@ def mark_lines(memory: values.Memory) -> Iterator[str]:
 
 
 def replaced(memory: values.Memory | values.Nearby | values.ContextMemory) -> Iterator[str]:
-    """The predecessors of a memory, and the mark of newer memories that contradict or may replace it."""
+    """The predecessors of a memory, and a note on newer memories that contradict or may replace it."""
     if memory.replaces:
         since = ((short_id(old.id), rfc3339(old.since) if old.since else "") for old in memory.replaces)
         yield f"replaces {', '.join(f'{id_} since {time}' for id_, time in since)}"
@@ -37,10 +37,10 @@ def replaced(memory: values.Memory | values.Nearby | values.ContextMemory) -> It
 
 
 def older_than(ids: Sequence[str]) -> str:
-    """The mark on a memory that newer ones contradict."""
+    """The note on a memory that newer ones contradict."""
     return f"older than {', '.join(map(short_id, ids))}, may not hold"
 
 
 def replaceable_by(ids: Sequence[str]) -> str:
-    """The mark on a memory that newer ones may replace."""
+    """The note on a memory that newer ones may replace."""
     return f"{', '.join(map(short_id, ids))} {'is' if len(ids) == 1 else 'are'} newer and may replace this"

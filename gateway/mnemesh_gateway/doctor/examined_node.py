@@ -1,4 +1,4 @@
-"""The place of an examination: a directory, its settings, and the clock."""
+"""The node that `mnemesh doctor` examines: its directory, its settings, and the clock."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from mnemesh_proto.rendezvous import NodeAddress, read_node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Examination:
-    """The place of one examination. `now_ms` is the clock's time in ms since the epoch, and `free_bytes` tells the free
-    space of the disk that holds a path. `silent` gathers addresses that gave no answer, so that a hanging node is
-    waited for once."""
+class ExaminedNode:
+    """A node, running or not, in one examination. `now_ms` is the clock's time in ms since the epoch, and `free_bytes`
+    tells the free space of the disk that holds a path. `silent` gathers addresses that gave no answer, so that a
+    hanging node is waited for once."""
 
     data_dir: Path
     settings: Settings
