@@ -161,6 +161,8 @@ class ConsumerSet:
         rest = Rest()
         made = [(row, consumer) for row in rows if (consumer := row.make(parts)) is not None]
         self._filled = [consumer for row, consumer in made if row.filled]
+        if loose := [row.name for row, consumer in made if row.filled and not isinstance(consumer, CursorStore)]:
+            raise TypeError(f"{', '.join(loose)}: a filled consumer keeps its own cursor")
         self.runners = tuple(
             ConsumerRunner(
                 row.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -471,3 +472,5 @@ async def test_one_class_and_one_row_are_a_consumer_of_the_node(scene: Scene) ->
     assert made[0].texts == await read_all(scene.ledger)
     assert max(map(len, made[0].pages)) == 3
     await consumers.close()
+    with pytest.raises(TypeError, match="tally: a filled consumer keeps its own cursor"):
+        ConsumerSet(parts, news, Foreground(), scene.notices.append, (replace(row, filled=True),))
