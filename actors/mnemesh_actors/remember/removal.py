@@ -110,8 +110,9 @@ class Removing:
 
     async def bulk_forget(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
         """Forget up to `query.limit` memories that `query` names, or erase them for good with `purge`. With `dry_run`
-        only list them, and the memories that the caller may not erase. Raises InvalidArgument, PermissionDenied for a
-        space that the caller may not write."""
+        only list them, and the memories that the caller may not erase. Raises InvalidArgument, also when only the
+        default space narrows it, and PermissionDenied for a space that the caller may not write."""
+        request_checks.narrowed(query)
         # "Active" means active now. Memories that were active only at `valid_at` are history.
         clean = replace(
             asked_of(request_checks.list_query(query, caller), caller, self._parts.node_id), active_now=True

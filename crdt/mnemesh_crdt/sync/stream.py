@@ -172,7 +172,7 @@ class Stream:
             return
         self._silent += 1
         if self._phase == "greeting" or self._silent > SYNC_SILENT_TICKS_MAX:
-            raise StreamRefused("silent", f"no answer for {self._silent + 1} ticks; connect again later")
+            raise StreamRefused("silent", "no answer for too long; connect again later")
         if self._out.flow.flying:
             self._out.flow.rewind()
         self._comparison.rewind()

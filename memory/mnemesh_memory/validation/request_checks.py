@@ -186,6 +186,13 @@ def queries(given: Sequence[Query], caller: Caller) -> None:
         raise InvalidArgument("queries", f"{results} results", rule)
 
 
+# Filters of a removal. A space counts when it is named.
+NARROWING: Final = (
+    *("spaces", "everywhere", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "valid_at"),
+    *("agent", "session", "trust"),
+)
+
+
 def list_query(given: ListQuery, caller: Caller) -> ListQuery:
     """A clean copy of `given` with its spaces resolved for `caller`, those of `everywhere` as patterns in `within`."""
     field_checks.whole("limit", given.limit, 1, limits.LIST_LIMIT_MAX)
@@ -207,6 +214,14 @@ def list_query(given: ListQuery, caller: Caller) -> ListQuery:
         order=field_checks.one_of("order", given.order or "newest", ORDERS),
         trust=_trust(given.trust),
     )
+
+
+def narrowed(given: ListQuery) -> None:
+    """Refuse a removal that no filter narrows. The default space and the state are no filters."""
+    lists = (given.spaces, given.kinds, given.tags_any, given.tags_all, given.tags_none, given.trust)
+    moments = (given.since, given.before, given.valid_at)
+    if not (given.everywhere or given.agent or given.session or any(lists)) and all(at is None for at in moments):
+        raise InvalidArgument("filters", "nothing", f"at least one of {', '.join(NARROWING)}", missing=True)
 
 
 def _trust(given: Iterable[str]) -> tuple[str, ...]:
@@ -272,7 +287,7 @@ def _alias(caller: Caller) -> tuple[str, ...]:
 def not_sensitive(sensitive: bool) -> None:
     """Refuse a write that is marked sensitive, before anything else looks at it."""
     if sensitive:
-        raise SecretRefused("sensitive", "marked as sensitive; encrypted storage does not exist yet")
+        raise SecretRefused("sensitive", "marked as sensitive", "Keep it elsewhere: no storage is encrypted yet")
 
 
 def no_secrets(*, attrs: Mapping[str, str], **fields: str | Iterable[str]) -> None:

@@ -68,7 +68,7 @@ class InvalidArgument(MnemeshError):
 
     def __init__(self, field: str, value: object, limit: str, *, missing: bool = False) -> None:
         shown = str(value) if missing else shorten(value)
-        fault = "missing" if missing else f"{shown} is not allowed"
+        fault = "missing" if missing or value == "" else f"{shown} is not allowed"
         super().__init__(f"{field}: {fault}; {limit}", field=field, value=shown, limit=limit)
 
 
@@ -77,9 +77,9 @@ class SecretRefused(MnemeshError):
 
     code = "INVALID_ARGUMENT"
 
-    def __init__(self, field: str, secret_type: str) -> None:
+    def __init__(self, field: str, secret_type: str, advice: str = "Remove it and try again") -> None:
         super().__init__(
-            f"{field}: holds a secret ({secret_type}); nothing was stored. Remove it and try again",
+            f"{field}: holds a secret ({secret_type}); nothing was stored. {advice}",
             field=field,
             value=NOT_SHOWN,
             limit=f"no secrets: {secret_type}",

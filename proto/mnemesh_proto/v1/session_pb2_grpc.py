@@ -105,7 +105,7 @@ class SessionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Runs(self, request, context):
-        """Give a page of records of sessions, the latest first,.
+        """Give a page of records of sessions, the latest first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

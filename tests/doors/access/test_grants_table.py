@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -343,3 +344,11 @@ async def test_a_rate_lets_the_writer_in_again_when_its_debt_is_paid(scene: Scen
         assert burst.count("RESOURCE_EXHAUSTED") == 70 - 61  # half a minute's, and the one that empties the bucket
         scene.seconds += 5
         assert (await codes(20)).count("RESOURCE_EXHAUSTED") == 20 - 10
+
+
+def test_the_page_on_access_names_each_operation_in_the_row_of_its_right() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "access.md").read_text().splitlines()
+    for right in ("read", "write", "own", "administer"):
+        (row,) = (line for line in page if line.startswith(f"| {right}: "))
+        named = set(re.findall(r"`(\w+)`", row.split(" | ")[0]))
+        assert named == {operation.name for operation in OPERATIONS if operation.needs == right}, right

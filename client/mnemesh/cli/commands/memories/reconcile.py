@@ -42,7 +42,7 @@ def reconcile(
     these memories go to its endpoint. At most 5 memories a run are touched, and `restore` takes each back."""
     address = url or os.environ.get("MNEMESH_RECONCILE_URL", "")
     if not address:
-        raise InvalidArgument("url", "nothing", "--url or MNEMESH_RECONCILE_URL: there is no endpoint by default")
+        raise InvalidArgument("url", "nothing", "--url or MNEMESH_RECONCILE_URL; it has no default", missing=True)
     name = model or os.environ.get("MNEMESH_RECONCILE_MODEL", "")
     endpoint = ChatEndpoint(address, name, key_of(key_file, key_env, "MNEMESH_RECONCILE_KEY_FILE"), timeout)
     named = shell if shell.agent or os.environ.get("MNEMESH_AGENT") else replace(shell, agent=AGENT)

@@ -51,7 +51,7 @@ def space(shell: Shell) -> None:
     if fault := fault_here("", os.environ):
         print(one_line(f"Hooks: {fault}"), file=sys.stderr)
     if project.alias:
-        print(f"Recall also reads {project.alias}, the name of earlier versions.", file=sys.stderr)
+        print(f"Recall also reads {project.alias}, the bare name of the folder.", file=sys.stderr)
     if project.taken:
         note = f"{project.taken} belongs to {project.taken_by}. `space` in a .mnemesh.toml chooses another name here."
         print(note, file=sys.stderr)

@@ -1,0 +1,15 @@
+"""A removal of many memories, through every door."""
+
+from __future__ import annotations
+
+from scenario_doors import Door, refusal
+
+
+async def test_a_bulk_removal_that_no_filter_narrows_is_refused(door: Door, space: str) -> None:
+    kept = (await door.call("remember", content="The lab has six ovens", space=space))["memory"]["id"]
+    for fields in ({}, {"dry_run": False}, {"dry_run": False, "purge": True}, {"state": "all", "dry_run": False}):
+        refused = await refusal(door.call("bulk_forget", **fields), "INVALID_ARGUMENT")
+        assert refused.message.startswith("filters: missing; at least one of ")
+    assert (await door.call("get", ids=[kept]))["memories"][0]["state"] == "active"
+    told = await door.call("bulk_forget", spaces=[space])
+    assert (told["ids"], told["dry_run"]) == ([kept], True)
