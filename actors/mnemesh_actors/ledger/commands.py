@@ -51,6 +51,12 @@ class Create(Command):
     postponed: str = ""  # The role of the writer when the write guard judges the memory at rest.
 
     @property
+    def names_others(self) -> bool:
+        """Whether its change depends on how other memories stand by the commit."""
+        named = self.verdict and (self.verdict.contradicts or self.verdict.marked)
+        return bool(self.replaces or named)
+
+    @property
     def replaces(self) -> bool:
         """Whether other memories may step back for it."""
         return bool(self.draft.supersedes or (self.verdict and self.verdict.supersedes))
@@ -76,7 +82,7 @@ class Forget(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restore(Command):
-    """Undo of a soft deletion, or of a replacement by what is not to be found any more."""
+    """Undo of a soft deletion, or of a replacement: the successor stands beside it, where it is there."""
 
     id: str
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from mnemesh_actors.ledger import commands
@@ -19,7 +20,7 @@ from mnemesh_actors.ledger.commands import Command, Committed, Lookup
 from mnemesh_actors.ledger.commit import write_admission
 from mnemesh_actors.ledger.commit.link_writes import Linking
 from mnemesh_actors.ledger.commit.merge_writes import Merging
-from mnemesh_actors.ledger.commit.verdicts import Decisions, Repeat, Verdicts, links_of
+from mnemesh_actors.ledger.commit.verdicts import Decisions, Verdicts, links_of
 from mnemesh_actors.ledger.commit.write_admission import Admission, edit_of, refuse_endless, replaces, revision_of
 from mnemesh_actors.ledger.feeds.feeds import Feeds
 from mnemesh_actors.ledger.integrity import alarms, incarnation
@@ -40,7 +41,7 @@ from mnemesh_actors.ledger.views import Views
 from mnemesh_actors.storage.data_directory import load_key
 from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_crdt.document.document import Edit, MemoryDocument
-from mnemesh_crdt.document.revisions import SUPERSEDED_BY, forget, restore
+from mnemesh_crdt.document.revisions import forget, restore
 from mnemesh_crdt.intake.intake import Intake
 from mnemesh_memory.policy.purposes import purpose_of
 from mnemesh_memory.text.text import duplicate_key
@@ -159,9 +160,8 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
     def _carry_out(self, command: Command) -> Committed:
         if replayed := self._journal.written_by(command.actor):
             memory = self._journal.memory(replayed)
-            if isinstance(command, commands.Create) and write_admission.is_aside(memory):
-                memory = self._journal.memory(memory.superseded_by)
-                return Committed(action="NOOP", memory=memory, seq=self._journal.last_seq(), reason="repeated already")
+            if isinstance(command, commands.Create) and (said := self._admission.repeated_by(memory)):
+                return replace(self._journal.unchanged(said, "written already"), deduplicated=True, replayed=True)
             return Committed(
                 action=write_admission.action_again(command, memory),
                 memory=memory,
@@ -187,9 +187,9 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 known = self._replace_by(known, command)
                 self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, known, command.at)
             return known
-        if repeat := self._verdicts.repeat(command):
-            aside = self._put_aside(repeat, command) if repeat.to_keep else ""
-            result = self._verdicts.reinforced(repeat, command.at, aside)
+        repeat = self._verdicts.repeat(command)
+        if repeat and (repeat.is_there or repeat.kept):
+            result = self._verdicts.reinforced(repeat, command.at)
             self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, result, command.at)
             return result
         id_ = self._admission.new_id(command)
@@ -217,6 +217,13 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             )
         replaced = tuple(self._admission.close(old, id_, command) for old in (*olds, *outdated))
         keep(self._db, command.vectors)
+        if repeat:
+            # The guard may be wrong: the text is kept, and `restore` brings it back. Its first change is that of an
+            # added memory, so another machine that finds no repeat writes the same bytes.
+            self._admission.close(memory, repeat.memory.id, command)
+            result = self._verdicts.reinforced(repeat, command.at, id_)
+            self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, result, command.at, id_)
+            return result
         result = Committed(
             action="SUPERSEDE" if replaced else "ADD",
             memory=memory,
@@ -226,21 +233,6 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
         )
         self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, result, command.at)
         return result
-
-    def _put_aside(self, repeat: Repeat, command: commands.Create) -> str:
-        """Keep a text that says nothing new by the verdict of the guard: superseded from the start by the memory that
-        it repeats. The guard may be wrong, and `restore` then brings the text back. Gives its id."""
-        id_ = self._admission.new_id(command)
-        edit = Edit(
-            revision=revision_of(command.draft, command),
-            tags_put=command.draft.tags,
-            links_put=(*command.draft.links, Link(SUPERSEDED_BY, repeat.memory.id)),
-            mark=command.mark if id_ == command.id else "",
-            at=command.at,
-        )
-        self._journal.write(MemoryDocument(id_, command.draft.space), edit, command.actor, command)
-        keep(self._db, command.vectors)
-        return id_
 
     def _replace_by(self, known: Committed, command: commands.Create) -> Committed:
         """An exact duplicate meant to supersede others: the existing memory takes their place."""

@@ -110,13 +110,12 @@ class Removing:
 
     async def bulk_forget(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
         """Forget up to `query.limit` memories that `query` names, or erase them for good with `purge`. With `dry_run`
-        only list them, and the memories that the caller may not erase. Raises InvalidArgument, also when only the
-        default space narrows it, and PermissionDenied for a space that the caller may not write."""
-        request_checks.narrowed(query)
+        only list them, and the memories that the caller may not erase. Raises InvalidArgument, also without a
+        filter, and PermissionDenied for a space that the caller may not write."""
         # "Active" means active now. Memories that were active only at `valid_at` are history.
-        clean = replace(
-            asked_of(request_checks.list_query(query, caller), caller, self._parts.node_id), active_now=True
-        )
+        checked = request_checks.list_query(query, caller)
+        request_checks.refuse_unfiltered(query, checked)
+        clean = replace(asked_of(checked, caller, self._parts.node_id), active_now=True)
         clean = self._parts.rules.asked(clean)
         for space in clean.spaces or (caller.private_space,):  # a right to write in one space holds in all of them
             grants.require_space(caller, grants.WRITE, space)

@@ -10,7 +10,7 @@ instead of a network. Rules.
    follows the log is told before anything is asked of the new primary.
 3. Operations on their way are then asked of the new primary. A known operation is answered from the log. An unknown one
    gets a new operation id, because the old machine may have written another change under the old id. A new memory
-   keeps id and operation, for its change is the same bytes on every machine.
+   that names no other keeps id and operation, for its change is the same bytes on every machine.
 4. Entries that only the old machine had come back with its ledger, which is found and merged. Until then it is
    `missing`, and everybody is told.
 """
@@ -191,7 +191,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
         known = await self._call(LedgerPort.known, [command.actor for command in commands])
         return [
             command
-            if here or (isinstance(command, Create) and not command.replaces)
+            if here or (isinstance(command, Create) and not command.names_others)
             else replace(command, actor=self._entropy(OPERATION_BYTES))
             for command, here in zip(commands, known, strict=True)
         ]

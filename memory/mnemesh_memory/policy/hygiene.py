@@ -300,7 +300,7 @@ def chains(
     return broken + [
         Finding(
             type=SUPERSEDED, subject=end_of[end], others=tuple(ids),
-            verdict=f"{len(ids)} superseded memories stand behind it; they are history and in no recall",
+            verdict=f"{len(ids)} superseded memories stand behind it, in no recall",
             command=f"mnemesh get {' '.join(ids[:3])}",
         )
         for ids, end in long

@@ -186,13 +186,6 @@ def queries(given: Sequence[Query], caller: Caller) -> None:
         raise InvalidArgument("queries", f"{results} results", rule)
 
 
-# Filters of a removal. A space counts when it is named.
-NARROWING: Final = (
-    *("spaces", "everywhere", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "valid_at"),
-    *("agent", "session", "trust"),
-)
-
-
 def list_query(given: ListQuery, caller: Caller) -> ListQuery:
     """A clean copy of `given` with its spaces resolved for `caller`, those of `everywhere` as patterns in `within`."""
     field_checks.whole("limit", given.limit, 1, limits.LIST_LIMIT_MAX)
@@ -216,12 +209,13 @@ def list_query(given: ListQuery, caller: Caller) -> ListQuery:
     )
 
 
-def narrowed(given: ListQuery) -> None:
-    """Refuse a removal that no filter narrows. The default space and the state are no filters."""
-    lists = (given.spaces, given.kinds, given.tags_any, given.tags_all, given.tags_none, given.trust)
-    moments = (given.since, given.before, given.valid_at)
-    if not (given.everywhere or given.agent or given.session or any(lists)) and all(at is None for at in moments):
-        raise InvalidArgument("filters", "nothing", f"at least one of {', '.join(NARROWING)}", missing=True)
+def refuse_unfiltered(given: ListQuery, clean: ListQuery) -> None:
+    """Refuse a removal without a filter, `given` as the caller wrote it. The default space and the state are none."""
+    named = (given.spaces, given.everywhere, clean.kinds, clean.tags_any, clean.tags_all, clean.tags_none, clean.trust)
+    moments = (clean.since, clean.before, clean.valid_at)
+    if not any((*named, clean.agent, clean.session)) and all(at is None for at in moments):
+        limit = "at least one of spaces, everywhere, kinds, tags, times, agent, session, trust"
+        raise InvalidArgument("filters", "nothing", limit, missing=True)
 
 
 def _trust(given: Iterable[str]) -> tuple[str, ...]:

@@ -961,7 +961,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.RememberRequest.wait": "indexed (default): recall sees it when the call returns, else the answer says indexed=false; durable: return once it is on disk.",
         "mnemesh.v1.RememberResponse.action": "ADD, UPDATE, NOOP or SUPERSEDE.",
         "mnemesh.v1.RememberResponse.conflicts": "The other heads, when the memory is in conflict.",
-        "mnemesh.v1.RememberResponse.deduplicated": "An identical memory was there already.",
+        "mnemesh.v1.RememberResponse.deduplicated": "A memory that says the same was there already.",
         "mnemesh.v1.RememberResponse.hint": "The next step, as the call of a tool, when a near memory may say the same or be out of date; empty when there is nothing to do.",
         "mnemesh.v1.RememberResponse.indexed": "Recall can see it already.",
         "mnemesh.v1.RememberResponse.memory": "The memory as it is now.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mnemesh_actors.ledger.commands import Committed, Create, Decide, Judge
 from mnemesh_actors.ledger.commit.write_admission import Admission, refuse_endless
@@ -26,11 +26,13 @@ from mnemesh_memory.values.model import Link, Memory
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A text that `memory` says already by the guard's verdict. Unless it is there to the letter, it is `to_keep`."""
+    """A text that `memory` says already by the guard's verdict. It `is_there` when they differ in case and spacing
+    alone. `kept` is the superseded memory that has it, "" for none."""
 
     memory: Memory
-    verdict: Verdict
-    to_keep: bool
+    reason: str
+    is_there: bool
+    kept: str
 
 
 class Verdicts:
@@ -63,31 +65,29 @@ class Verdicts:
         memory = self.as_judged(command.draft.space, verdict).get(verdict.target_id)
         if memory is None:
             return None
-        known = almost_identical(memory.content, command.draft.content) or self._is_aside(memory, command)
-        return Repeat(memory, verdict, to_keep=not known)
+        is_there = almost_identical(memory.content, command.draft.content)
+        return Repeat(memory, verdict.reason, is_there, "" if is_there else self._kept(memory, command))
 
-    def _is_aside(self, memory: Memory, command: Create) -> bool:
-        """Whether the text of a command was put aside for the memory before."""
+    def _kept(self, memory: Memory, command: Create) -> str:
+        """The superseded memory behind `memory` that has the very text of a command; "" when there is none."""
         row = self._db.execute(
-            "SELECT 1 FROM text_hash t JOIN memory m ON m.id = t.doc WHERE t.space = ? AND t.hash = ? "
+            "SELECT m.id FROM text_hash t JOIN memory m ON m.id = t.doc WHERE t.space = ? AND t.hash = ? "
             "AND m.state = 'superseded' AND json_extract(m.detail, '$.superseded_by') = ? LIMIT 1",
             (memory.space, bytes.fromhex(command.duplicate_key), memory.id),
         ).fetchone()
-        return row is not None
+        return str(row[0]) if row else ""
 
-    def reinforced(self, repeat: Repeat, now: int, aside: str = "") -> Committed:
-        """The outcome for a repeat, of which the text was put `aside` under that id, or is there already."""
-        memory, reason = repeat.memory, repeat.verdict.reason
-        self._touch([memory.id], now)
-        if not aside:
-            return replace(self._journal.unchanged(memory, reason), deduplicated=True)
+    def reinforced(self, repeat: Repeat, now: int, written: str = "") -> Committed:
+        """The outcome for a repeat, of which the text was just `written` under that id, or is there already."""
+        self._touch([repeat.memory.id], now)
+        kept = written or repeat.kept
         return Committed(
             action="NOOP",
-            memory=memory,
-            seq=self._journal.last_seq(),
-            reason=f"{reason}; the text is kept aside as {aside}",
+            memory=repeat.memory,
+            seq=self._journal.last_seq() if written else self._journal.unchanged(repeat.memory, "").seq,
+            reason=f"{repeat.reason}; the text is kept as {kept}, out of recall" if kept else repeat.reason,
             deduplicated=True,
-            hint=f'if it says something else, call restore(id="{aside}")',
+            hint=f'if it says something else, call restore(id="{kept}")' if kept else "",
         )
 
     def judge(self, command: Judge) -> Committed:

@@ -78,6 +78,7 @@ class Admission:
                 limit="one content a key",
             )
         memory = self._journal.memory(row[1])
+        memory = self.repeated_by(memory) or memory
         gone = memory.state == "forgotten"
         way_back = f", and what it wrote was forgotten since; `restore` brings {memory.id} back, or use a new key"
         return Committed(
@@ -89,14 +90,21 @@ class Admission:
             restorable=gone,
         )
 
-    def keep_key(self, agent: str, key: str, fingerprint: bytes, result: Committed, now: int) -> None:
-        """Remember the outcome for the life of the key. Drop keys that are past theirs."""
+    def repeated_by(self, memory: Memory) -> Memory | None:
+        """The older memory for which a repeat was kept out of recall; None for a memory of another fate."""
+        here = self.memories_here([memory.superseded_by], memory.space)
+        return next((other for other in here if other.created_at <= memory.created_at), None)
+
+    def keep_key(
+        self, agent: str, key: str, fingerprint: bytes, result: Committed, now: int, written: str = ""
+    ) -> None:
+        """Remember the outcome, and the memory that was `written`, for the life of the key. Drop older keys."""
         if not key:
             return
         self._db.execute("DELETE FROM idempotency WHERE at < ?", (now - KEY_LIFE_MS,))
         self._db.execute(
             "INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, ?)",
-            (agent, key, fingerprint, result.memory.id, result.action, now),
+            (agent, key, fingerprint, written or result.memory.id, result.action, now),
         )
 
     def duplicate(
@@ -260,12 +268,11 @@ class Admission:
 
     def new_id(self, command: Create) -> str:
         """The id of a new memory: a spare one where the id of its key is taken. Raises FailedPrecondition."""
-        if not self.taken(command.id):
-            return command.id
-        if command.spare_id == command.id:
+        is_taken = self.taken(command.id)
+        if is_taken and command.spare_id == command.id:
             # Only a retry brings the same fresh id again. Its write is answered before, unless the memory was erased.
             raise FailedPrecondition(f"{command.id} was erased meanwhile", field="id", value=command.id)
-        return command.spare_id
+        return command.spare_id if is_taken else command.id
 
     def taken(self, id_: str) -> bool:
         """Whether a new memory may not have this id. A memory has it or had it, or a retraction waits here: then the
@@ -345,11 +352,6 @@ def action_again(command: Command, memory: Memory) -> str:
     if isinstance(command, Create):
         return "SUPERSEDE" if any(link.type == "supersedes" for link in memory.links) else "ADD"
     return action_of(command)
-
-
-def is_aside(memory: Memory) -> bool:
-    """Whether a memory was put aside as a repeat when it was written. Another one has a revision that closed it."""
-    return memory.state == "superseded" and memory.version == 1
 
 
 def replaces(olds: Sequence[Memory]) -> str:

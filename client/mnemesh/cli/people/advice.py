@@ -17,7 +17,8 @@ TEXT_CHARS_MAX: Final = 80  # of a text that a command repeats
 def after(done: values.Remembered) -> str:
     """The command that may follow a write with a hint."""
     if done.action == "NOOP":
-        return _forced()
+        kept = _named(done.hint)
+        return f"if it says something else: mnemesh restore{NODE_OPTIONS} {short_id(kept)}" if kept else _forced()
     if done.action == "SUPERSEDE":
         return f"if both hold: mnemesh restore{NODE_OPTIONS} {short_id(_named(done.hint))}"
     if done.action == "UPDATE":

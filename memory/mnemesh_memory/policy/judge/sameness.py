@@ -1,8 +1,8 @@
 """Whether two texts say the same in other order or spelling. Values and words are equal one by one.
 
 Two sentences are compared in one wording (`wording`). Then a clause or phrase may stand at the other end of its
-sentence, and the items of a list may have another order. A text that says the same is put aside, so in doubt two texts
-differ: words of place, time, cause and direction keep their sides.
+sentence, and the items of a list may have another order. A text that says the same is in no recall, so in doubt two
+texts differ: words of place, time, cause and direction keep their sides.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _UNIT: Final = re.compile(r"(?<=\d)\s?([A-Za-z]{1,5})\b")
 
 def says_the_same(one: str, other: str) -> bool:
     """Whether two texts differ in nothing but case, spacing, punctuation, articles, short forms, spelled numbers, and
-    the order of sentences, phrases or list items. Code and literals must be equal to the letter."""
+    the order of phrases, list items, or sentences that do not lead on. Code and literals must be equal by letter."""
     if one.isascii() and other.isascii() and not (_long(one) <= _begun(other) and _long(other) <= _begun(one)):
         return False  # most pairs, at a glance
     if _CODE.search(one) or _CODE.search(other):

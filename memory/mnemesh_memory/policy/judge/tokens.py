@@ -67,12 +67,12 @@ _IS: Final = re.compile(
     re.IGNORECASE,
 )
 # The only words without a value of their own that may be joined with the following ones.
-_PARTS_OF_DAY: Final = frozenset(("morning", "evening", "night"))
 _BEFORE_UNITS: Final = frozenset(("a", "an", "every"))
 # Words that multiply the number before, as far as it is below this bound: "two thousand three hundred".
 _FACTORS: Final = {"dozen": float("inf"), "hundred": 1e3, "thousand": 1e6, "million": 1e9, "billion": 1e12}
 # Numbers that are never added to the number before.
 _NO_ADDENDS: Final = frozenset(("half", "once", "twice", *_FACTORS))
+_PARTS_OF_DAY: Final = frozenset(("morning", "evening", "night"))
 UNIT_ADJECTIVES: Final = frozenset(["working", "business", "calendar", "full", "whole", "consecutive"])
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 

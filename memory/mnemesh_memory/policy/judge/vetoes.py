@@ -1,4 +1,4 @@
-"""Whether two texts that are read as repeats may be taken for one: a text that says the same is put aside.
+"""Whether two texts that are read as repeats may be taken for one: a text that says the same is in no recall.
 
 The reading of a model is never enough. Values in their order, names, negations, and words of order, degree and time
 must agree one by one. Shared words that change their places change their roles, unless one of the texts is passive.

@@ -7,8 +7,8 @@ from scenario_doors import Door, refusal
 
 async def test_a_bulk_removal_that_no_filter_narrows_is_refused(door: Door, space: str) -> None:
     kept = (await door.call("remember", content="The lab has six ovens", space=space))["memory"]["id"]
-    for fields in ({}, {"dry_run": False}, {"dry_run": False, "purge": True}, {"state": "all", "dry_run": False}):
-        refused = await refusal(door.call("bulk_forget", **fields), "INVALID_ARGUMENT")
+    for fields in ({}, {"purge": True}, {"state": "all"}, {"agent": " "}, {"session": " "}):
+        refused = await refusal(door.call("bulk_forget", dry_run=False, **fields), "INVALID_ARGUMENT")
         assert refused.message.startswith("filters: missing; at least one of ")
     assert (await door.call("get", ids=[kept]))["memories"][0]["state"] == "active"
     told = await door.call("bulk_forget", spaces=[space])

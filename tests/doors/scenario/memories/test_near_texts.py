@@ -45,7 +45,7 @@ async def test_a_decision_stands_until_a_change_is_stated_and_both_are_linked(do
     assert (done["action"], done["memory"]["id"]) == ("SUPERSEDE", new["memory"]["id"]), "the one that was just stored"
 
 
-async def test_a_text_in_another_order_is_kept_aside_once_and_restored_by_one_call(door: Door, space: str) -> None:
+async def test_a_text_in_another_order_is_kept_once_and_restored_by_one_call(door: Door, space: str) -> None:
     old = (await door.call("remember", content="If a build is red, nobody merges", space=space))["memory"]["id"]
     same = await door.call("remember", content="if a build is red, nobody merges.", space=space)
     assert (same["action"], same["memory"]["id"], same["reason"]) == ("NOOP", old, f"{old} says the same")
@@ -53,16 +53,17 @@ async def test_a_text_in_another_order_is_kept_aside_once_and_restored_by_one_ca
     assert (await door.call("check", content=text, space=space))["action"] == "NOOP"
     again = await door.call("remember", content=text, space=space)
     assert (again["action"], again["memory"]["id"], again["deduplicated"]) == ("NOOP", old, True)
-    said, aside = again["reason"].split("; the text is kept aside as ")
-    assert (said, again["hint"]) == (f"{old} says the same", f'if it says something else, call restore(id="{aside}")')
-    (kept,) = (await door.call("get", ids=[aside]))["memories"]
-    assert (kept["content"], kept["state"], kept["superseded_by"]) == (text, "superseded", old)
+    kept = again["hint"].split('"')[1]
+    said = (f"{old} says the same; the text is kept as {kept}, out of recall", again["hint"])
+    assert (again["reason"], again["hint"]) == (said[0], f'if it says something else, call restore(id="{kept}")')
+    (repeat,) = (await door.call("get", ids=[kept]))["memories"]
+    assert (repeat["content"], repeat["state"], repeat["superseded_by"]) == (text, "superseded", old)
     assert [result["memory"]["id"] for result in await _recalled(door, space, text)] == [old]
     third = await door.call("remember", content=text, space=space)
-    assert (third["action"], third["memory"]["id"], third["reason"]) == ("NOOP", old, f"{old} says the same")
-    assert (await door.call("restore", id=aside))["action"] == "RESTORE"
-    assert {result["memory"]["id"] for result in await _recalled(door, space, text)} == {old, aside}
-    assert (await door.call("remember", content=text, space=space))["memory"]["id"] == aside
+    assert (third["action"], third["memory"]["id"], (third["reason"], third["hint"])) == ("NOOP", old, said)
+    assert (await door.call("restore", id=kept))["action"] == "RESTORE"
+    assert {result["memory"]["id"] for result in await _recalled(door, space, text)} == {old, kept}
+    assert (await door.call("remember", content=text, space=space))["memory"]["id"] == kept
 
 
 async def _recalled(door: Door, space: str, text: str) -> list[dict[str, Any]]:

@@ -181,7 +181,7 @@ def _listed(memories: Sequence[Json], missing: Sequence[str] = ()) -> str:
 def _written(answer: Json) -> str:
     memory = answer["memory"]
     flags = {
-        "deduplicated": "an identical memory was there already",
+        "deduplicated": "a memory that says the same was there already",
         "restorable": "it was forgotten; `restore` brings it back",
         "replayed": "this idempotency key was used before",
     }
