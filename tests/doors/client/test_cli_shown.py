@@ -494,7 +494,7 @@ def test_a_paraphrase_that_was_not_stored_names_the_command_that_stores_it() -> 
         assert shown_on(lines)[-1] == "to store it all the same: mnemesh remember --force --data d TEXT"
     done.hint = f'if it says something else, call restore(id="{SAID.id}")'
     lines = people.remembered(wire.to_value(done, values.Remembered))
-    assert shown_on(lines)[-1] == "if it says something else: mnemesh restore --data d 018f6f0e-7c1a"
+    assert shown_on(lines)[-1] == "if it says something else: mnemesh restore --data d 018f6f0e-7c1a-7000-8000"
 
 
 def test_a_writer_who_is_asked_is_told_in_one_line_what_keeps_both() -> None:
