@@ -134,4 +134,4 @@ def _alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    return True
+    return process_fields(pid)[:1] not in (["Z"], ["X"])  # one that has ended and was not waited for

@@ -12,6 +12,8 @@ from mnemesh_actors.ledger.integrity.incarnation import known_as, mark_of
 from mnemesh_actors.ledger.store.schema import read_only, version_of
 from mnemesh_gateway.doctor.examined_node import ExaminedNode
 from mnemesh_gateway.doctor.installation import DoctorFinding
+from mnemesh_gateway.doctor.process_checks import is_locked
+from mnemesh_proto.rendezvous import LOCK_FILE
 
 
 def unacknowledged(examined: ExaminedNode) -> Iterator[DoctorFinding]:
@@ -24,7 +26,8 @@ def unacknowledged(examined: ExaminedNode) -> Iterator[DoctorFinding]:
 
 def missing_entries(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     """The mark of the last commit, before a start of the node compares it."""
-    if examined.node is not None or not version_of(examined.ledger):
+    runs = examined.node is not None and is_locked(examined.data_dir / LOCK_FILE)  # a pid alone may be another's
+    if runs or not version_of(examined.ledger):
         return  # a node that runs has compared it, and commits right now
     try:
         incarnation, reached = mark_of(examined.ledger.with_suffix(".head").read_bytes())

@@ -65,7 +65,7 @@ def running_node(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     if node is not None and answers(examined, node.http):
         return
     holder = node.pid if node else lock_holder(examined.data_dir / LOCK_FILE)
-    if holder is None or (node and not _is_locked(examined.data_dir / LOCK_FILE)):
+    if holder is None or (node and not is_locked(examined.data_dir / LOCK_FILE)):
         return
     yield DoctorFinding(
         "running node",
@@ -77,13 +77,13 @@ def running_node(examined: ExaminedNode) -> Iterator[DoctorFinding]:
 
 def lock_holder(lock: Path) -> int | None:
     """The process that keeps `lock` locked, or None when nobody does."""
-    if not lock.exists() or not _is_locked(lock):
+    if not lock.exists() or not is_locked(lock):
         return None
     digits = re.match(r"\s*(\d+)", lock.read_text("utf-8", "replace"))
     return int(digits.group(1)) if digits else None
 
 
-def _is_locked(lock: Path) -> bool:
+def is_locked(lock: Path) -> bool:
     """Asks the kernel's list of locks, because trying the lock could turn a starting node away. Where there is no
     such list, a lock file that names a living process counts as locked."""
     if not lock.exists():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -319,6 +320,18 @@ def test_a_broken_export_leaves_no_half_file(cli: Run, node: RecordingNode, tmp_
     assert cli("export", "--output", "out.jsonl", "--overwrite")[0] == 3
     assert (tmp_path / "out.jsonl").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".tmp")] == []
+
+
+def test_an_export_into_a_pipe_leaves_the_pipe(cli: Run, node: RecordingNode, tmp_path: Path) -> None:
+    fill(cli)
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert cli("export", "--output", "pipe", "--overwrite")[0] == 0
+        assert os.read(reader, 1) == b"{"
+        assert (tmp_path / "pipe").is_fifo()
+    finally:
+        os.close(reader)
 
 
 def test_an_output_that_can_not_be_written_is_bad_usage(cli: Run, node: RecordingNode) -> None:

@@ -401,6 +401,14 @@ def test_a_copy_of_a_directory_has_no_node_though_that_of_the_original_runs(data
     assert read_node(tmp_path / "moved").pid == os.getpid()
 
 
+def test_a_process_that_has_ended_and_was_not_waited_for_serves_nothing(data_dir: Path) -> None:
+    pid = os.posix_spawn("/bin/true", ["true"], {})
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    write_node(data_dir, NodeAddress(pid, "127.0.0.1:7433", "127.0.0.1:7434", "0.1.0"))
+    assert read_node(data_dir) is None
+    os.waitpid(pid, 0)
+
+
 @pytest.mark.parametrize("text", ["{", "[]", "null", "5", '"x"', "{}", '{"pid": "x"}', '{"pid": null}'])
 def test_a_damaged_address_is_none(data_dir: Path, text: str) -> None:
     (data_dir / NODE_FILE).write_text(text, "utf-8")

@@ -170,12 +170,21 @@ _SAID: Final = (
     ("custom", {"type": "string", "pattern": FULL_TEXT}),
     *((name, {"type": "array", "minItems": 1}) for name in _LISTS),
 )
+# A removal has one of these filters at least.
+_LISTED: Final = ("spaces", "kinds", "tags_any", "tags_all", "tags_none", "trust")
+_FILTERS: Final = (
+    *((name, {"type": "array", "minItems": 1}) for name in _LISTED),
+    *((name, {"type": "string", "pattern": FULL_LINE}) for name in ("agent", "session")),
+    *((name, {"type": "string"}) for name in ("since", "before", "valid_at")),
+    ("everywhere", {"const": True}),
+)
 BY_MESSAGE: Final[Mapping[str, Schema]] = MappingProxyType(
     {
         **dict.fromkeys(_OF_ENTRIES, _IDS_OR_ALL),
         "RateRequest": {"oneOf": [_VOTE, {"required": ["answer"], "properties": _CITED}]},
         "ResolveRequest": _one_of(keep=_KEPT, content=_WORDED),
         "CheckpointRequest": {"anyOf": [{"required": [name], "properties": {name: given}} for name, given in _SAID]},
+        "BulkForgetRequest": {"anyOf": [{"required": [name], "properties": {name: its}} for name, its in _FILTERS]},
         "AnchorRequest": _one_of(reason=_ANCHORED, release=_RELEASED),
         "UpdateRequest": {"minProperties": 1},
         "SetPeerTokenRequest": {"required": ["token"]},

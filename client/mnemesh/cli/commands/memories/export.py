@@ -107,7 +107,11 @@ def _to_directory(memories: Iterator[Memory], directory: Path, overwrite: bool) 
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[TextIO]:
-    """A new file that takes the place of `path` when the block ends without an error."""
+    """A new file that takes the place of `path` when the block ends without an error. A pipe or a device stays."""
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8", newline="") as file:
+            yield file
+        return
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("w", encoding="utf-8", newline="") as file:
