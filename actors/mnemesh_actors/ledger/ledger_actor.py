@@ -160,7 +160,8 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
     def _carry_out(self, command: Command) -> Committed:
         if replayed := self._journal.written_by(command.actor):
             memory = self._journal.memory(replayed)
-            if isinstance(command, commands.Create) and (said := self._admission.repeated_by(memory)):
+            is_repeat = isinstance(command, commands.Create) and command.verdict and command.verdict.action == "NOOP"
+            if is_repeat and (said := self._admission.repeated_by(memory)):
                 return replace(self._journal.unchanged(said, "written already"), deduplicated=True, replayed=True)
             return Committed(
                 action=write_admission.action_again(command, memory),
@@ -187,13 +188,13 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 known = self._replace_by(known, command)
                 self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, known, command.at)
             return known
-        repeat = self._verdicts.repeat(command)
+        standing = self._verdicts.as_judged(draft.space, command.verdict)
+        repeat = self._verdicts.repeat(command, standing)
         if repeat and (repeat.is_there or repeat.kept):
             result = self._verdicts.reinforced(repeat, command.at)
             self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, result, command.at)
             return result
         id_ = self._admission.new_id(command)
-        standing = self._verdicts.as_judged(draft.space, command.verdict)
         olds = self._admission.to_replace(draft, command.visible)
         outdated = self._verdicts.outdated(command, standing)
         links = (

@@ -9,7 +9,7 @@ from ledger_builders import SPACE, START, Home, done, read_back
 from peer_builders import all_entries, hand_over
 from test_ledger_histories import create
 
-from mnemesh_actors.ledger.commands import Create
+from mnemesh_actors.ledger.commands import Absorb, Create
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_memory.policy.judge.guard import Verdict
 from mnemesh_memory.values.model import Link, ListQuery, Memory
@@ -34,7 +34,7 @@ def test_a_repeat_is_written_once_and_the_memory_that_it_repeats_is_not_changed(
     kept = ledger.read([command.id])[command.id]
     assert (kept.content, kept.title, kept.tags) == (SAME, "Merging", ("ci",))
     assert (kept.state, kept.superseded_by, kept.valid_to) == ("superseded", memory.id, command.at)
-    for sent in (command, replace(command, actor=home.pen.noise(16))):
+    for sent in (command, replace(command, actor=bytes(16))):
         again = done(ledger, sent)
         assert (again.action, again.memory, again.deduplicated or again.replayed) == ("NOOP", memory, True)
     anew = done(ledger, repeat(home, memory))
@@ -71,6 +71,16 @@ def test_a_repeat_has_the_first_change_of_an_added_memory(home: Home, ledger: Le
         hand_over(other, ledger, home)
         states = [one.read([command.id])[command.id].state for one in (ledger, other)]
         assert states == ["superseded", "superseded"]
+
+
+def test_a_retry_of_an_added_memory_that_was_merged_since_names_that_memory(home: Home, ledger: Ledger) -> None:
+    memory = create(ledger, home, SAID)
+    command = home.pen.create(SAME, idempotency_key="k1")
+    added = done(ledger, command).memory
+    done(ledger, Absorb(**home.pen._next(), id=memory.id, others=(added.id,)))
+    for sent in (command, replace(command, actor=bytes(16))):
+        again = done(ledger, sent)
+        assert (again.action, again.memory.id, again.replayed) == ("ADD", added.id, True)
 
 
 def test_a_retry_of_a_repeat_whose_memory_is_erased_names_the_repeat(home: Home, ledger: Ledger) -> None:

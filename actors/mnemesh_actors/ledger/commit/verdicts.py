@@ -56,15 +56,13 @@ class Verdicts:
         here = self._admission.memories_here(list(heads), space)
         return {memory.id: memory for memory in here if memory.state == "active" and memory.heads == heads[memory.id]}
 
-    def repeat(self, command: Create) -> Repeat | None:
+    def repeat(self, command: Create, standing: Mapping[str, Memory]) -> Repeat | None:
         """The memory that says the text of a command already in other order, spelling or words. None for a new text,
         or when the memory changed since the guard read it."""
         verdict = command.verdict
-        if verdict is None or verdict.action != "NOOP":
+        if verdict is None or verdict.action != "NOOP" or verdict.target_id not in standing:
             return None
-        memory = self.as_judged(command.draft.space, verdict).get(verdict.target_id)
-        if memory is None:
-            return None
+        memory = standing[verdict.target_id]
         is_there = almost_identical(memory.content, command.draft.content)
         return Repeat(memory, verdict.reason, is_there, "" if is_there else self._kept(memory, command))
 

@@ -78,7 +78,7 @@ class Admission:
                 limit="one content a key",
             )
         memory = self._journal.memory(row[1])
-        memory = self.repeated_by(memory) or memory
+        memory = (self.repeated_by(memory) if row[2] == "NOOP" else None) or memory
         gone = memory.state == "forgotten"
         way_back = f", and what it wrote was forgotten since; `restore` brings {memory.id} back, or use a new key"
         return Committed(
