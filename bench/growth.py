@@ -5,19 +5,18 @@ Three figures stand at each size: CPU time a memory since the size before, the s
 anonymous memory of the node. The first size is the measure for the others, so a busy machine counts for all. The node's
 own time counts until the last acknowledgement, that of its children until all segments are sealed. At REST_SIZES the
 node rests until sealed segments are merged and each consumer of the log is at its end. That rest, with what the node
-did while segments were sealed, has a row of its own. Recall is timed after the rest, at RECALL_SIZES. At the end search
-is compared with exact search.
+did while segments were sealed, has a row of its own. At the end search is compared with exact search.
+The ratio of costs is the median of several imports; all but the last end at COMPARED. bench.growth_recall times recall.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,8 +25,7 @@ from typing import Final
 import numpy as np
 import psutil
 from bench.counts import from_one
-from bench.latency import question
-from bench.nodes.client import GrpcClient, Host, connect
+from bench.nodes.client import Host, connect
 from bench.nodes.mixed_host import mixed
 from bench.nodes.stored import kept, open_shard, seals_left
 from bench.report import Row, machine, median_row, show, write
@@ -41,17 +39,14 @@ from mnemesh_actors.index.engines.segment_files import segments_of
 from mnemesh_actors.index.engines.segments import SEGMENT_SHARE
 
 SIZES: Final = (5_000, 25_000, 60_000, 100_000, 300_000)
-RECALL_SIZES: Final = (100_000, 300_000)
-REST_SIZES: Final = (5_000, *RECALL_SIZES)
 COMPARED: Final = 100_000  # the size whose cost is promised beside that of the first
-ROUNDS: Final = 120
-WARM_UP: Final = 10
+REST_SIZES: Final = (5_000, COMPARED)
+IMPORTS: Final = 3
 FOUND_ROUNDS: Final = 100
 NEAREST: Final = 10
 SPACE: Final = "bench/growth"
 STEP: Final = 5_000
 COST_TIMES_MAX: Final = 1.3
-RECALL_TIMES_MAX: Final = 1.5
 ANONYMOUS_BYTES_MAX: Final = 6_000.0
 IMPORT_MINUTES_MAX: Final = 25.0
 FOUND_MIN: Final = 0.98
@@ -91,15 +86,16 @@ def measure(
     texts: Sequence[str],
     data_dir: Path,
     sizes: Sequence[int],
-    rounds: int,
+    rests_at: Sequence[int],
     tell: Callable[[int], None],
-    keep: Callable[[list[Row]], object],
-) -> list[Row]:
-    """Rows of one import of the last of `sizes` into a fresh node. `keep` gets those that there are at each size."""
+    keep: Callable[[list[Row]], object] = list,
+    ratios: Sequence[float] = (),
+) -> tuple[list[Row], float]:
+    """Rows of one import of the last of `sizes` into a fresh node, and its ratio of costs; 0 without COMPARED. `keep`
+    gets the rows that there are at each size. `ratios` are those of imports before."""
     rows: list[Row] = []
     costs: dict[int, float] = {}
     rests: dict[int, float] = {}
-    recalls: dict[int, tuple[float, float]] = {}
     rested, later = 0, 0.0
     with Host(data_dir, "bench.nodes.mixed_host") as host, connect(host.address, data_dir) as client:
         node = psutil.Process(host.pid)
@@ -107,10 +103,13 @@ def measure(
         whole = Spent(0.0, 0.0, 0.0)
         stored = 0
         for size in sizes:
+            # first, because in a pause the node would go on with what follows the log
+            made = notes_between(texts, stored, size)
             before = Spent.of(node)
-            _import(client, texts, stored, size, tell)
+            for number in client.import_texts(made, SPACE):
+                tell(stored + number)
             taken = Spent.of(node)
-            _settled(data_dir, size)
+            settled(data_dir, size)
             sealed = Spent.of(node)
             later += sealed.own - taken.own
             spent = replace(sealed.since(before), own=taken.own - before.own)
@@ -121,22 +120,19 @@ def measure(
             rows.append(_memory_row(sizes, held, _shape(data_dir)))
             stored = size
             keep(rows)
-            if size in REST_SIZES:
+            if size in rests_at:
                 spent = _rested(data_dir, node, size)
                 spent = replace(spent, own=spent.own + later)
                 rests[size], row = _rest_row(size, size - rested, spent, _shape(data_dir))
                 rows.append(row)
                 rested, later = size, 0.0
-            if size in RECALL_SIZES:
-                recalls[size] = _recall(host, node, _asked(texts, size, rounds))
             keep(rows)
         rows.append(_whole_row(sizes[-1], whole))
+    ratio = costs.get(COMPARED, 0.0) / costs[sizes[0]]
     if COMPARED in costs and sizes[0] != COMPARED:
-        rows += _ratio_rows(sizes[0], costs, rests)
-    if len(recalls) > 1:
-        rows.append(_recall_row(recalls))
+        rows += _ratio_rows(sizes[0], costs, rests, [*ratios, ratio])
     rows.append(_found_row(data_dir, sizes[-1]))
-    return rows
+    return rows, ratio
 
 
 def anonymous_bytes(pid: int) -> int:
@@ -147,18 +143,12 @@ def anonymous_bytes(pid: int) -> int:
     raise RuntimeError(f"the system does not tell the anonymous memory of process {pid}")
 
 
-def _import(client: GrpcClient, texts: Sequence[str], first: int, last: int, tell: Callable[[int], None]) -> None:
-    for start in range(first, last, STEP):
-        for stored in client.import_texts(notes_between(texts, start, min(last, start + STEP)), SPACE):
-            tell(start + stored)
-
-
 def notes_between(texts: Sequence[str], first: int, last: int) -> list[str]:
     """Different texts for each range; the same ones in each run."""
-    return notes(texts, last - first, seed=first)
+    return [note for at in range(first, last, STEP) for note in notes(texts, min(last, at + STEP) - at, seed=at)]
 
 
-def _settled(data_dir: Path, size: int) -> None:
+def settled(data_dir: Path, size: int) -> None:
     """Wait until no full segment is open and none is on its way."""
     index = data_dir / "index" / "0"
     until = time.monotonic() + SETTLE_S
@@ -227,10 +217,12 @@ def _memory_row(sizes: Sequence[int], held: Sequence[int], shape: str) -> Row:
     return median_row(name, [slope], "bytes", at_most=ANONYMOUS_BYTES_MAX, floor=beside)
 
 
-def _ratio_rows(first: int, costs: dict[int, float], rests: dict[int, float]) -> list[Row]:
-    """The cost of a memory at COMPARED beside that at the first size: of the import alone, and of all that follows."""
+def _ratio_rows(first: int, costs: dict[int, float], rests: dict[int, float], ratios: Sequence[float]) -> list[Row]:
+    """The cost of a memory at COMPARED beside that at the first size: of the imports alone (`ratios`), and of all that
+    follows."""
     name = f"CPU time a memory at {COMPARED:,} against {first:,}"
-    rows = [median_row(name, [costs[COMPARED] / costs[first]], "x", at_most=COST_TIMES_MAX)]
+    beside = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    rows = [median_row(name, ratios, "x", at_most=COST_TIMES_MAX, floor=f"imports: {beside}")]
     if COMPARED in rests and first in rests:
         whole = {size: costs[size] + rests[size] for size in (first, COMPARED)}
         beside = "; ".join(f"{size:,}: {cost:.2f} ms" for size, cost in whole.items())
@@ -248,32 +240,6 @@ def _whole_row(size: int, whole: Spent) -> Row:
         at_most=IMPORT_MINUTES_MAX if size >= SIZES[-1] else None,
         floor=f"CPU {cpu:.1f} min, without what follows the log",
     )
-
-
-def _asked(texts: Sequence[str], size: int, rounds: int) -> Iterator[str]:
-    chance = random.Random(size)
-    return iter([f"{question(chance.choice(texts))} {number}" for number in range(rounds + WARM_UP)])
-
-
-def _recall(host: Host, node: psutil.Process, asked: Iterator[str]) -> tuple[float, float]:
-    """CPU and clock of one recall in ms: CPU as the mean, the clock's median."""
-    clock = []
-    for number, text in enumerate(asked):
-        if number == WARM_UP:
-            before = Spent.of(node)
-        seconds = host.recall_seconds(text, SPACE)
-        if number >= WARM_UP:
-            clock.append(seconds * MS)
-    return Spent.of(node).since(before).own / len(clock) * MS, statistics.median(clock)
-
-
-def _recall_row(recalls: dict[int, tuple[float, float]]) -> Row:
-    first, last = min(recalls), max(recalls)
-    beside = "; ".join(
-        f"{size:,}: CPU {cpu:.2f} ms, {clock:.2f} ms by the clock" for size, (cpu, clock) in recalls.items()
-    )
-    name = f"recall's CPU time at {last:,} against {first:,}"
-    return median_row(name, [recalls[last][0] / recalls[first][0]], "x", at_most=RECALL_TIMES_MAX, floor=beside)
 
 
 def _found_row(data_dir: Path, size: int) -> Row:
@@ -295,23 +261,29 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.growth", description="What a long import costs.")
     parser.add_argument("--corpus", type=Path, help="file or folder of text, Markdown or JSONL")
     parser.add_argument("--sizes", type=from_one, nargs="+", default=SIZES, help="memories in the space, ascending")
-    parser.add_argument("--rounds", type=from_one, default=ROUNDS, help="recalls that are timed at a size")
+    parser.add_argument("--imports", type=from_one, default=IMPORTS, help="imports for the ratio of costs")
+    parser.add_argument("--rest", type=from_one, nargs="*", default=REST_SIZES, help="sizes at which the node rests")
     parser.add_argument("--out", type=Path, default=RESULTS, help=f"where the figures go (default {RESULTS.name})")
     given = parser.parse_args(argv)
     sizes = sorted(set(given.sizes))
     texts = sentences(given.corpus)
     console = Console(width=None if sys.stdout.isatty() else 150)
-    facts = {"machine": machine(), "sizes": sizes, "rounds": given.rounds}
-    with (
-        tempfile.TemporaryDirectory(prefix="mnemesh-growth-") as folder,
-        Progress(console=console, transient=True) as bar,
-    ):
+    facts: dict[str, object] = {"machine": machine(), "sizes": sizes, "rests": list(given.rest)}
+    ratios: list[float] = []
+    few = [size for size in sizes if size <= COMPARED]
+    with Progress(console=console, transient=True) as bar:
         task = bar.add_task("import", total=sizes[-1])
-        rows = measure(
-            texts, Path(folder), sizes, given.rounds,
-            lambda done: bar.update(task, completed=done),
-            lambda so_far: write(so_far, facts, given.out),
-        )  # fmt: skip
+        imports = given.imports if COMPARED in sizes else 1
+        for number in range(imports):
+            last = number + 1 == imports
+            with tempfile.TemporaryDirectory(prefix="mnemesh-growth-") as folder:
+                rows, ratio = measure(
+                    texts, Path(folder), sizes if last else few, given.rest if last else (),
+                    lambda done: bar.update(task, completed=done),
+                    (lambda so_far: write(so_far, facts, given.out)) if last else list,
+                    ratios,
+                )  # fmt: skip
+            ratios.append(ratio)
     show(rows, console)
     console.print(f"Written to {write(rows, facts, given.out)}")
     return 0
