@@ -38,6 +38,11 @@ class GrpcClient:
         request = memory_pb2.RememberRequest(content=text, space=space)
         self.memory.Remember(request, metadata=self.metadata, timeout=CALL_TIMEOUT_S)
 
+    def remember_forced(self, text: str, space: str) -> None:
+        """As `remember`, past the write guard."""
+        request = memory_pb2.RememberRequest(content=text, space=space, force=True)
+        self.memory.Remember(request, metadata=self.metadata, timeout=CALL_TIMEOUT_S)
+
     def recall(self, text: str, space: str) -> int:
         """Ask for the ten best; how many came."""
         request = recall_pb2.RecallRequest(query=text, spaces=[space])
