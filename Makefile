@@ -53,7 +53,7 @@ bench: setup ## Measure speed and, with ARGS='--scale --locomo HARNESS DATA', gr
 dist: setup ## Build the wheel and the source archive into dist/
 	$(BIN)/python -m hatchling build -d dist
 
-schema-cases: setup $(VENV)/schemathesis/installed.stamp ## 2,000 requests made from the schema of the HTTP door
+schema-cases: setup $(VENV)/schemathesis/installed.stamp ## 2,000 requests and more, made from the schema of the HTTP door
 	$(BIN)/python -m tools.schema_cases $(VENV)/schemathesis/bin/schemathesis
 
 schema-few: setup $(VENV)/schemathesis/installed.stamp ## The same with a few hundred requests, in about a minute
@@ -62,8 +62,11 @@ schema-few: setup $(VENV)/schemathesis/installed.stamp ## The same with a few hu
 dist-proof: setup ## Install the wheel into clean environments: pip, uv, pipx and a git URL
 	$(BIN)/python -m pytest -m proof tests/cluster/deployment/test_distribution.py $(ARGS)
 
-proof: setup ## Run the slower evidence: kills, rounds, real clients
-	$(BIN)/python -m pytest -m proof $(ARGS)
+proof: setup $(VENV)/schemathesis/installed.stamp ## Run the slower evidence: kills, rounds, real clients, schema-cases
+	@one=0; two=0; \
+	$(BIN)/python -m pytest -m proof $(ARGS) || one=$$?; \
+	$(BIN)/python -m tools.schema_cases $(VENV)/schemathesis/bin/schemathesis || two=$$?; \
+	case $$one,$$two in 0,0) ;; *) echo "The proofs ended with $$one, the requests made from the schema with $$two."; exit 1;; esac
 
 check: lint prose types layers proto-check coverage seeds dist-proof schema-few test ## All that CI checks
 

@@ -1,7 +1,8 @@
 """Credentials given to a name: `password = ...`, `API_KEY: ...`, "the wifi password is ...".
 
 A value counts when it looks random or like a password. A plain word counts where prose would go on differently, and
-where the words around name the owner of a password (credential_values.py).
+where the words around name the owner of a password (credential_values.py) or state a value outright ("pwd for jenkins =
+...", "Passwort lautet ...").
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mnemesh_memory.secrets.credential_values import (
     is_phrase,
     is_random,
     is_sandbox,
+    is_stated,
     is_strong,
     is_uuid,
     is_word_password,
@@ -28,8 +30,9 @@ NAME_ANCHORS: Final = ("pass", "pw", "secret", "token", "key", "credential", "_a
 # "pass" alone is mostly a verb or the end of another word: it counts only right before a colon or equals sign.
 _PASSWORD_NAME: Final = re.compile(
     r"pass(?:word|wd|wort|phrase|code|e)|(?:(?<![a-z])|(?<=db))(?:pass|pwd?)(?=[\"']?\s?[:=])|sudo pwd"
-    r"|(?:pwd|(?<![a-z])pw)(?= is )"
-    r"|(?<![a-z])pwd?(?= (?:for|of|on|to)(?: [\w.@'-]{1,40}){1,3}? ?[:=])"
+    r"|(?:pwd|(?<![a-z])pw)(?= (?:is|ist|lautete?) )"
+    rf"|(?<![a-z])pwd?(?= (?:{alternatives('preposition')})(?: [\w.@'-]{{1,40}}){{1,3}}?"
+    r"(?: ?[:=]| (?:is|was|ist|lautete?) ))"
     rf"|{alternatives('foreign password')}",
     re.IGNORECASE,
 )
@@ -40,7 +43,7 @@ _SUFFIX: Final = rf"(?:[_-](?:{alternatives('name suffix')}))?"
 _FILLER: Final = rf"(?:\s(?:{alternatives('preposition')})(?:\s[\w.@'-]{{1,40}}){{1,4}}?)?"
 _SIGN: Final = (
     r"(?:\s{0,3}(?:=>|:=|==?|[:>\uff1a])|\s?[是为為は]"
-    r"|(?:\s(?:is|was|ist|est|es|now|ha[sd] been|contains|(?:re)?set to|changed to|lautet|lautete)\b){1,2}:?"
+    r"|(?:\s(?:is|was|ist|est|es|now|ha[sd] been|contains|(?:re)?set to|changed to|lautete?|heißt|jetzt)\b){1,2}:?"
     r"|(?<=\w)[ \n](?=[\"'`]|[A-Za-z0-9+/_-]{32}))\s{0,3}"
 )
 # The last group of a match is the value. The name of the group says how the value is quoted.
@@ -60,7 +63,7 @@ _PROSE_BEFORE: Final = re.compile(
 _BARE_WORD: Final = re.compile(r"[\w-]{3,64}")
 _PHRASE: Final = re.compile(r"([a-z]{3,12}(?: [a-z]{3,12}){3,7})(?=[\"'`.]|\s*$|\n)")
 # The text that follows a plain word: less is allowed after a verb than after a colon, and more after "=".
-_CLAUSE_END: Final = r"\s*$|[.,;)]{1,2}(?:\s|$)|\s?\n| \(| until\b"
+_CLAUSE_END: Final = r"\s*$|[.,;)]{1,2}(?:\s|$)|\s?\n| \(| (?:until|bis|seit)\b"
 _AFTER_VERB: Final = re.compile(_CLAUSE_END)
 _AFTER_COLON: Final = re.compile(rf"{_CLAUSE_END}| [\w.-]{{1,40}}[:=]|[;&]\w| for\b| on\b")
 _AFTER_EQUALS: Final = re.compile(r"[\s;&]|$")
@@ -133,18 +136,21 @@ def _is_of_words(text: str, name: re.Match[str]) -> bool:
     if quoted:  # without a sign the quote follows the name at once
         return (sign != "" or start - end <= 3) and is_word_password(match[match.lastgroup or 0], place="quotes")
     word = _BARE_WORD.match(text, start)
-    if word is None or sign in ("", "contains"):
-        return False
+    if word is None or sign in ("", "contains") or (sign == "ist" and word.group().islower()):
+        return False  # in German a noun is capitalized: another word says what the password is like
+    stated = is_stated(name.group(), sign, match["filler"])
     in_code = not sign[-1].isalpha()
+    spaced = sign[-1] in "=>" and re.search(r"\s", text[end:start]) is not None
     # Brackets, and blanks about the sign, as in `password = entered`.
-    if in_code and ("(" in line or "{" in line or (sign[-1] in "=>" and re.search(r"\s", text[end:start]))):
+    if in_code and ("(" in line or "{" in line or (spaced and not stated)):
         return False
-    if "-" not in word.group() and not is_owned(before, name.group(), sign, match["filler"]):
+    if "-" not in word.group() and not (stated or is_owned(before, name.group(), sign, match["filler"])):
         return False
-    follows = _AFTER_VERB if not in_code else _AFTER_COLON if sign[-1] in ":\uff1a" else _AFTER_EQUALS
+    prose = not in_code or (spaced and stated)
+    follows = _AFTER_VERB if prose else _AFTER_COLON if sign[-1] in ":\uff1a" else _AFTER_EQUALS
     if not follows.match(text, word.end()):
         return False
-    return is_word_password(word.group(), place="code" if in_code else "prose")
+    return is_word_password(word.group(), place="code" if in_code else "statement" if stated else "prose")
 
 
 def _is_option_word(text: str, end: int) -> bool:

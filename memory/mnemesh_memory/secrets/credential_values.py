@@ -4,7 +4,7 @@ Judges a plain word that stands where a password would: chosen as a password, or
 characters of a plain word don't tell. So the judge knows the words of prose and code (prose.txt), and misses a
 password that is among them. A plain word after "password:" is more often the place where a password is kept
 (`password: libsecret`), and a refused writer has no way past. So the text has to name the owner of the password, or
-the thing that it opens.
+the thing that it opens, or has to state a value outright.
 """
 
 from __future__ import annotations
@@ -107,12 +107,14 @@ _SANDBOX: Final = re.compile(rf"(?<![a-z])(?:{alternatives('sandbox')})(?![a-z])
 _OWNER: Final = re.compile(r"[\w.@\u2019'-]{1,40}[ _.-]$")
 _NOBODYS: Final = frozenset(VOCABULARY["nobody"])
 _ACCOUNT: Final = re.compile(rf"(?:^|[\s(])(?:{alternatives('account')})[ ]$", re.IGNORECASE)
+_STATES: Final = re.compile(r"(?:lautete?|heißt)\b")
 _JOINED: Final = re.compile(r"[A-Za-z0-9][_.-]$|[a-z0-9]$|(?<![A-Za-z])(?:PG|DB)$")
 
 
-def is_word_password(value: str, *, place: Literal["code", "quotes", "prose"]) -> bool:
+def is_word_password(value: str, *, place: Literal["code", "quotes", "prose", "statement"]) -> bool:
     """Whether one word, or words joined by hyphens, is a password. In code, the name of a variable or a type is none.
-    In prose, a capitalized word is none, because names, languages and days are capitalized."""
+    In prose, a capitalized word is none, because names, languages and days are capitalized. In a statement it may be
+    one."""
     if is_stand_in(value):
         return False
     if _HYPHENATED.fullmatch(value):
@@ -143,6 +145,14 @@ def is_beside_itself(text: str, start: int, value: str) -> bool:
 def is_sandbox(before: str) -> bool:
     """Whether the line before a password speaks of a default, a test or a demonstration."""
     return _SANDBOX.search(before[-_AROUND_CHARS:]) is not None
+
+
+def is_stated(name: str, sign: str, filler: str) -> bool:
+    """Whether the words announce a value and nothing else: a thing to open is named, or the verb or shorthand does so.
+
+    "password for the printer is", "Passwort lautet", "pw:". `password:` alone is more often a key of a configuration.
+    """
+    return bool(filler or _STATES.match(sign) or (name.lower() == "pw" and sign in (":", "\uff1a")))
 
 
 def is_owned(before: str, name: str, sign: str, filler: str) -> bool:

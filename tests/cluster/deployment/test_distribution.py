@@ -92,11 +92,25 @@ def test_pipx_installs_it(wheel: Path, installers: Path, tmp_path: Path) -> None
     assert run(tmp_path / "bin" / "mnemesh", "--version").startswith("mnemesh ")
 
 
-def test_a_git_url_installs_the_client_alone_which_says_how_to_get_a_node(tmp_path: Path) -> None:
-    bare = tmp_path / "mnemesh.git"
+@pytest.fixture(scope="module")
+def git_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a repository as pip takes it, with the last commit of this clone."""
+    bare = tmp_path_factory.mktemp("repository") / "mnemesh.git"
     run("git", "clone", "--quiet", "--bare", ROOT, bare)
+    return f"git+{bare.as_uri()}"
+
+
+def test_a_git_url_installs_a_node_and_a_new_user_gets_to_a_first_answer(git_url: str, tmp_path: Path) -> None:
     programs = environment(tmp_path / "venv")
-    run(programs / "pip", "install", "--quiet", f"git+{bare.as_uri()}", timeout_s=INSTALL_TIMEOUT_S)
+    # Before version 24.1, pip takes an extra from an address with a host alone, and this address is a folder.
+    run(programs / "pip", "install", "--quiet", "pip>=24.1", timeout_s=INSTALL_TIMEOUT_S)
+    run(programs / "pip", "install", "--quiet", f"mnemesh[node] @ {git_url}", timeout_s=INSTALL_TIMEOUT_S)
+    first_minutes(programs, tmp_path / "home")
+
+
+def test_a_git_url_installs_the_client_alone_which_says_how_to_get_a_node(git_url: str, tmp_path: Path) -> None:
+    programs = environment(tmp_path / "venv")
+    run(programs / "pip", "install", "--quiet", git_url, timeout_s=INSTALL_TIMEOUT_S)
     assert run(programs / "mnemesh", "--version").startswith("mnemesh ")
     assert "pip install 'mnemesh[node]'" in run(programs / "mnemesh", "up", status=2)
 

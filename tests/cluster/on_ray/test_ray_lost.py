@@ -12,7 +12,9 @@ import shutil
 import signal
 import tempfile
 from pathlib import Path
+from typing import Any
 
+import httpx2
 import psutil
 import pytest
 from forked import MNEMESH
@@ -68,16 +70,26 @@ async def test_a_node_whose_ledger_hangs_answers_is_not_ready_and_the_command_li
         said = await status(node)
         assert "answers, but its ledger does not" in said
         assert "no node" not in said
+        code, ready = await readiness(node)
+        assert (code, ready["ready"]) == (503, False)
+        assert "its ledger does not" in ready["reason"]
     finally:
         os.kill(pid, signal.SIGCONT)
 
     await eventually(lambda: status(node), lambda text: "ready" in text, "the ledger answers again", LOST_S)
+    assert await readiness(node) == (200, {"ready": True, "state": "ready"})
     assert await stop_node(node) == 0
 
 
 async def status(node: NodeUnderTest) -> str:
     asked = await MNEMESH.run("status", "--endpoint", node.grpc, "--token", node.token)
     return asked.stdout + asked.stderr
+
+
+async def readiness(node: NodeUnderTest) -> tuple[int, dict[str, Any]]:
+    async with httpx2.AsyncClient(timeout=LOST_S) as web:
+        answer = await web.get(f"http://{node.http}/health/ready")
+    return answer.status_code, answer.json()
 
 
 async def test_a_file_that_another_ray_left_on_the_machine_changes_nothing_and_no_metrics_are_served(

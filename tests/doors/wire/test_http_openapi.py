@@ -17,6 +17,7 @@ from mnemesh_gateway.doors.http import openapi
 from mnemesh_gateway.doors.http.http_door import _HttpDoor
 from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation, by_name
 from mnemesh_memory.maps.answers import CLUSTERS_MAX, GAPS_MAX
+from mnemesh_memory.values import limits
 
 FILES = [
     import_module(f"mnemesh_proto.v1.{part}_pb2")
@@ -203,6 +204,16 @@ def test_what_names_one_memory_is_required_of_every_request_that_changes_it() ->
         ("/v1/rules", {"condition": "tag = x", "effect": "only"}, {"effect": "only"}),
         ("/v1/tidy", {"finding": "idle"}, {}),
         ("/v1/recall", {"trust": ["own"]}, {"trust": ["mine"]}),
+        ("/v1/forget", {"space": "team"}, {"space": ""}),
+        ("/v1/forget", {"space": ["team", "docs"]}, {"space": []}),
+        ("/v1/forget", {"kinds": ["fact"]}, {"kinds": [], "agent": "", "session": ""}),
+        (
+            "/v1/peers",
+            {"url": "grpc://hub:7433", "token": "mnm_x", "spaces": ["team"]},
+            {"url": "grpcs://hub:7433", "token": "mnm_x", "spaces": ["team"]},
+        ),
+        ("/v1/requirements/{id}", {"status": "done", "note": "shipped"}, {"status": "done", "note": "a\nb"}),
+        ("/v1/navigate", {"id": "", "query": "deploys"}, {"id": "x" * (limits.TITLE_BYTES_MAX + 1)}),
         (
             "/v1/agents",
             {"name": "a", "role": "reader", "max_bytes": 0},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
@@ -70,6 +72,10 @@ async def take(stream: Stream, number: int) -> list[Watched]:
 
 def contents(told: list[Watched]) -> list[str]:
     return [one.change.content for one in told if one.change]
+
+
+def place(cursor: str) -> dict[str, int]:
+    return watch_values.read_cursor(SEAL.opened(cursor, CALLER.principal))
 
 
 def watch_reads() -> list[asyncio.Task[Any]]:
@@ -140,7 +146,7 @@ async def test_a_watcher_of_a_quiet_space_learns_how_far_the_log_has_come(
             await post.write(f"noise {number}")
         told = await soon(waiting)
         assert (told.type, told.change) == (watch_values.POSITION, None)
-        assert max(watch_values.read_cursor(SEAL.opened(told.cursor, CALLER.principal)).values()) >= 3
+        assert max(place(told.cursor).values()) >= 3
 
 
 async def test_what_another_node_accepted_first_is_called_merged(post: Post) -> None:
@@ -191,7 +197,8 @@ async def test_watchers_that_ask_the_same_share_one_question(post: Post) -> None
     query = WatchQuery(from_start=True)
     streams = [post.watching.watch(CALLER, query) for _ in range(50)]
     told = await soon(asyncio.gather(*(take(stream, 21) for stream in streams)))
-    assert {tuple(one.cursor for one in each) for each in told} == {tuple(one.cursor for one in told[0])}
+    places = [[place(one.cursor) for one in each] for each in told]
+    assert all(each == places[0] for each in places)
     assert post.reads - before < 50
     for stream in streams:
         await stream.aclose()
@@ -275,7 +282,7 @@ async def test_a_ledger_that_fails_ends_the_watch_with_its_error_and_the_cursor(
 
 async def test_a_cursor_that_is_none_or_lies_in_the_future_opens_nothing(post: Post) -> None:
     async with post.watch():
-        (incarnation,) = watch_values.read_cursor(SEAL.opened(post.opened.cursor, CALLER.principal))
+        (incarnation,) = place(post.opened.cursor)
     future = SEAL.write({incarnation: 99}, CALLER.principal)
     for query, error in ((WatchQuery(cursor="nonsense"), InvalidArgument), (WatchQuery(cursor=future), OutOfRange)):
         with pytest.raises(error) as caught:
@@ -302,13 +309,45 @@ async def test_a_cursor_tells_nobody_how_much_is_written(post: Post) -> None:
     for cursor in (post.opened.cursor, told.cursor):
         with pytest.raises(InvalidArgument):
             watch_values.read_cursor(cursor)
-        assert watch_values.read_cursor(SEAL.opened(cursor, CALLER.principal))
+        assert place(cursor)
+
+
+async def test_two_cursors_do_not_tell_whether_anything_was_written_between_them(post: Post) -> None:
+    cursors = []
+    for number in range(12):
+        async with post.watch():
+            cursors.append(post.opened.cursor)
+        if number != 3:
+            await post.write(f"memory {number}")
+    assert place(cursors[3]) == place(cursors[4])
+    assert cursors[3] != cursors[4]
+    assert len(set(map(len, cursors))) == 1
+
+
+def test_the_longest_cursor_of_a_ledger_is_as_long_as_the_shortest() -> None:
+    shortest, longest = (SEAL.write({"f" * 32: seq}, CALLER.principal) for seq in (0, 2**63 - 1))
+    assert len(shortest) == len(longest) <= limits.WATCH_CURSOR_CHARS_MAX
+    assert place(longest) == {"f" * 32: 2**63 - 1}
+
+
+def test_a_cursor_of_a_node_that_sealed_without_a_nonce_still_holds() -> None:
+    sealed = "dDV64-tesaVHNliTNcjJrOIbDdaQvUqrddx2vI5rI-6_01gTpCenQH_-YF3eV1-mrgWOtFbHpYb1p2SrYXwpmobYR1I96jcHWt4xlx6u"
+    earlier = "w1." + sealed
+    assert place(earlier) == {"f" * 32: 12}
+    assert watch_values.read_cursor(SEAL.opened(earlier, "ana")) == {}
+
+
+@pytest.mark.parametrize("size", [0, 10, 16, 32])
+def test_a_cursor_that_is_too_short_for_a_nonce_says_nothing(size: int) -> None:
+    sealed = bytes(size)
+    whole = base64.urlsafe_b64encode(zlib.crc32(sealed).to_bytes(4, "big") + sealed).decode().rstrip("=")
+    assert place("w2." + whole) == {}
 
 
 async def test_the_cursor_of_another_principal_or_of_an_older_version_begins_anew(post: Post) -> None:
     await post.write("one")
     async with post.watch() as _:
-        (incarnation,) = watch_values.read_cursor(SEAL.opened(post.opened.cursor, CALLER.principal))
+        (incarnation,) = place(post.opened.cursor)
     for cursor in (SEAL.write({incarnation: 99}, "ana"), watch_values.write_cursor({incarnation: 99})):
         async with post.watch(cursor=cursor, include_content=True) as stream:
             assert "from its beginning" in post.opened.reason

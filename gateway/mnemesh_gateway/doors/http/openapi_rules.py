@@ -117,7 +117,7 @@ BY_FIELD: Final[Mapping[str, Schema]] = MappingProxyType(
         "Link.type": {"enum": list(WRITABLE_LINK_TYPES)},
         "Link.id": {"pattern": MEMORY_ID},
         "ReadTranscriptRequest.first": {"minimum": 1, "maximum": 1_000_000},
-        "AddPeerRequest.url": {"pattern": "^(grpcs?://)?[a-z][a-z0-9]{0,30}:[1-9][0-9]{0,3}$"},
+        "AddPeerRequest.url": {"pattern": "^(grpc://)?[a-z][a-z0-9]{0,30}:[1-9][0-9]{0,3}$"},
         "AddPeerRequest.name": {"pattern": "^([a-z0-9][a-z0-9._-]{0,63})?$"},
         "AddPeerRequest.spaces": {"items": {"type": "string", "minLength": 1, "format": "space-path"}, "minItems": 1},
         "UpdateRequest.kind": {"enum": list(KIND_WORDS)},
@@ -135,11 +135,13 @@ BY_FIELD: Final[Mapping[str, Schema]] = MappingProxyType(
         **{f"{request}Request.trust": _TRUST for request in ("Recall", "List", "BulkForget")},
         "CoverageRequest.query": {"pattern": FULL_TEXT},
         "CreateTriggerRequest.id": {"maxLength": limits.TITLE_BYTES_MAX},
+        "NavigateRequest.id": {"maxLength": limits.TITLE_BYTES_MAX},
         "AnchorRequest.reason": _text(LINE, REASON_BYTES_MAX),
         "AddRuleRequest.condition": {"format": "rule-condition"},
         "AddRuleRequest.effect": {"pattern": EFFECT},
         "AddRuleRequest.reason": {"pattern": WITHOUT_NUL},
         "AddRuleRequest.directory": _text(FOLDER, limits.PATH_BYTES_MAX),
+        "SettleRequest.note": _text(LINE, limits.ATTR_VALUE_BYTES_MAX),
         "AddRuleRequest.file": _text(GLOB, limits.PATH_BYTES_MAX),
     }
 )
@@ -175,6 +177,7 @@ _LISTED: Final = ("spaces", "kinds", "tags_any", "tags_all", "tags_none", "trust
 _FILTERS: Final = (
     *((name, {"type": "array", "minItems": 1}) for name in _LISTED),
     *((name, {"type": "string", "pattern": FULL_LINE}) for name in ("agent", "session")),
+    ("space", {"type": ["string", "array"], "minLength": 1, "minItems": 1}),
     *((name, {"type": "string"}) for name in ("since", "before", "valid_at")),
     ("everywhere", {"const": True}),
 )
