@@ -1,8 +1,8 @@
 """Write the generated pages and tables: docs/settings.md, docs/cli.md, docs/hosts.md, the plugin, figures in pages.
 
 The settings, commands and hosts come from the programs, the figures from bench/results/. Those of speed are in
-published.json, scale.json and growth.json. Those of recall's quality are in locomo.json, fitting.json, ablation.json,
-optional.json and misses.json. --check only compares.
+published.json, scale.json, growth.json and growth_recall.json. Those of recall's quality are in locomo.json,
+fitting.json, ablation.json, optional.json and misses.json. --check only compares.
 """
 
 from __future__ import annotations
@@ -348,6 +348,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "figures": figures,
     "scale": partial(figures, "scale"),
     "growth": partial(figures, "growth"),
+    "growth_recall": partial(figures, "growth_recall"),
     "quality": quality,
     "ablation": ablation,
     "misses": misses,
@@ -373,7 +374,7 @@ PAGES: dict[str, Callable[[], str]] = {
         page_with, "docs/recall.md", "misses", "calibration", "passing", "carry", "leave one out"
     ),
     "docs/reliability.svg": lambda: reliability_plot(_results("calibration")["bins"]),
-    "docs/proof.md": partial(page_with, "docs/proof.md", "growth"),
+    "docs/proof.md": partial(page_with, "docs/proof.md", "growth", "growth_recall"),
 }
 
 
