@@ -260,15 +260,16 @@ async def nothing_is_lost(door: Door, space: str, record: Record, seed: int) -> 
 
 
 async def found_again(door: Door, space: str, record: Record, chance: random.Random) -> int:
-    """After a restart: the index is not ahead of the ledger, and recall finds the active memories of `record`. All that
-    were acknowledged since the last look, and some older ones. The number of those looked for. Writers may go on: a
-    memory that is changed meanwhile counts for nothing."""
+    """After a restart: the index is not ahead of the ledger, and recall finds the active memories of `record` that were
+    acknowledged since the last look, RECALLED_MAX of them, and some older ones. The number of those looked for. Writers
+    may go on: a memory that is changed meanwhile counts for nothing."""
     before = await door.call("status")
     now = await door.call("status")  # by then the ledger has what the index had before
     assert all(index["seq"] <= now["ledger"]["seq"] for index in before["index"]), AHEAD
     fresh, record.fresh = sorted(record.fresh), set()
     older = _some(record.in_state("active", sorted(set(record.memories) - set(fresh))), OLDER_RECALLED_MAX, chance)
-    sure = {**record.in_state("active", fresh), **dict(older)}
+    newer = _some(record.in_state("active", fresh), RECALLED_MAX, chance)  # more only where writers go on meanwhile
+    sure = dict((*newer, *older))
     sure = {id_: told for id_, told in sure.items() if id_ not in record.under_way}
     goal = now["ledger"]["seq"]
 
