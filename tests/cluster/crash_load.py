@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from node_process import NodeUnderTest
-from node_reads import memories, settled
+from node_reads import eventually, memories, settled
 from scenario_doors import Door, GrpcDoor, Refused
 
 WRITERS = 6
@@ -28,10 +28,13 @@ GIVEN_UP_SHARE = 0.1
 RESTART_S = 120.0
 RETRY_S = 0.1
 RECALLED_MAX = 60
+OLDER_RECALLED_MAX = 10  # after one restart, beside what was acknowledged since the last
 # The share of each kind of write, where a memory is there for it.
 SHARES = {"remember": 5, "update": 2, "forget": 1, "restore": 1, "duplicate": 1}
 # LOST: the codes of a call whose node dies.
 CLOSE_S = 5.0
+AHEAD = "the index is ahead of the ledger"
+NOT_FOUND = "an acknowledged write is not found"
 LOST = ("UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED")
 
 
@@ -50,11 +53,14 @@ class Record:
 
     `memories` by id: the possible states, only one unless a change was given up. `given_up` are texts that may be
     stored or not. `answers` counts acknowledged writes by operation, `lost` writes without an answer, `replayed`
-    answers from the key.
+    answers from the key. `under_way` are memories with a change that has no answer yet. `fresh` are memories with an
+    acknowledged change that `found_again` has not looked for yet.
     """
 
     memories: dict[str, set[Told]] = field(default_factory=dict)
     given_up: set[str] = field(default_factory=set)
+    under_way: set[str] = field(default_factory=set)
+    fresh: set[str] = field(default_factory=set)
     answers: Counter[str] = field(default_factory=Counter)
     lost: int = 0
     replayed: int = 0
@@ -144,6 +150,7 @@ class CrashLoad:
         assert answer["action"] == "ADD"
         id_ = answer["memory"]["id"]
         self.record.memories[id_] = {Told(text)}
+        self.record.fresh.add(id_)
         await self._count("remember")
         return [id_]
 
@@ -165,7 +172,11 @@ class CrashLoad:
                 told, state={"forget": "forgotten", "restore": "active"}[operation], version=told.version + 1
             )
         lost = self.record.lost
-        answer = await self._until_answered(operation, fields, chance)
+        self.record.under_way.add(id_)
+        try:
+            answer = await self._until_answered(operation, fields, chance)
+        finally:
+            self.record.under_way.discard(id_)
         if answer is None:
             self.record.memories[id_] = {told, after}
             return
@@ -175,6 +186,7 @@ class CrashLoad:
         memory = answer["memory"]
         assert (memory["content"], memory["state"]) == (after.content, after.state), answer
         self.record.memories[id_] = {after}
+        self.record.fresh.add(id_)
         await self._count(operation)
 
     async def _until_answered(
@@ -239,12 +251,39 @@ async def nothing_is_lost(door: Door, space: str, record: Record, seed: int) -> 
     assert others - {Told(text) for text in record.given_up} == set(), "nobody wrote this"
     await settled(door)
     status = await door.call("status")
-    assert all(index["seq"] <= status["ledger"]["seq"] for index in status["index"]), "the index is ahead of the ledger"
+    assert all(index["seq"] <= status["ledger"]["seq"] for index in status["index"]), AHEAD
     chance = random.Random(seed)
     for id_, told in record.in_state("active").items():
-        assert await _recalled(door, space, told.content) == [(id_, told.content)], "an acknowledged write is not found"
+        assert await _recalled(door, space, told.content) == [(id_, told.content)], NOT_FOUND
     for id_, told in _some(record.in_state("forgotten"), RECALLED_MAX, chance):
         assert id_ not in dict(await _recalled(door, space, told.content)), "a forgotten memory is found"
+
+
+async def found_again(door: Door, space: str, record: Record, chance: random.Random) -> int:
+    """After a restart: the index is not ahead of the ledger, and recall finds the active memories of `record` that were
+    acknowledged since the last look, RECALLED_MAX of them, and some older ones. The number of those looked for. Writers
+    may go on: a memory that is changed meanwhile counts for nothing."""
+    before = await door.call("status")
+    now = await door.call("status")  # by then the ledger has what the index had before
+    assert all(index["seq"] <= now["ledger"]["seq"] for index in before["index"]), AHEAD
+    fresh, record.fresh = sorted(record.fresh), set()
+    older = _some(record.in_state("active", sorted(set(record.memories) - set(fresh))), OLDER_RECALLED_MAX, chance)
+    newer = _some(record.in_state("active", fresh), RECALLED_MAX, chance)  # more only where writers go on meanwhile
+    sure = dict((*newer, *older))
+    sure = {id_: told for id_, told in sure.items() if id_ not in record.under_way}
+    goal = now["ledger"]["seq"]
+
+    def taken_in(status: dict[str, Any]) -> bool:
+        return all(index["seq"] >= goal for index in status["index"])
+
+    await eventually(lambda: door.call("status"), taken_in, f"the index has {goal}", RESTART_S)
+    looked_for = 0
+    for id_, told in sure.items():
+        recalled = await _recalled(door, space, told.content)
+        if id_ not in record.under_way and record.memories[id_] == {told}:
+            assert recalled == [(id_, told.content)], NOT_FOUND
+            looked_for += 1
+    return looked_for
 
 
 def _first(wrong: dict[str, tuple[Told | None, set[Told]]]) -> str:

@@ -25,8 +25,8 @@ from mnemesh_actors.ledger.commit.write_admission import Admission, edit_of, ref
 from mnemesh_actors.ledger.feeds.feeds import Feeds
 from mnemesh_actors.ledger.integrity import alarms, incarnation
 from mnemesh_actors.ledger.integrity.file_identity import FileIdentity
-from mnemesh_actors.ledger.integrity.log_check import check_log
-from mnemesh_actors.ledger.integrity.scrub import Scrub
+from mnemesh_actors.ledger.integrity.log_check import damaged_memories
+from mnemesh_actors.ledger.integrity.scrub import LOG_DAMAGED, Scrub
 from mnemesh_actors.ledger.peers import peer_log
 from mnemesh_actors.ledger.peers.exchange import Exchange
 from mnemesh_actors.ledger.peers.replica_keys import Identity, Twin
@@ -64,10 +64,11 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             undo.callback(self._db.close)
             with explained(self.path, "it can not be opened"):
                 incarnation.refuse(self.path, incarnation.emptied(self._db, self._lock.read()))
-                check_log(self._db, self.path)
+                hurt = damaged_memories(self._db, self.path)
                 key = load_key(Path(key_path))
                 self._journal = Journal(self._db, key, node_id)
                 self._scrub = Scrub(self._db, self._journal)
+                self._scrub.look(hurt)
                 self._intake = Intake(shelf=SqliteShelf(self._db, self._journal), damaged=self._scrub.awaited)
                 self._unfolded = True  # an erasure before a crash may have left its pages in the write-ahead log
                 self._uses = Uses(self._db)
@@ -96,7 +97,8 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 self._incarnation = self._begin_life()
                 self._files = FileIdentity(self.path)
                 self._identity = Identity(node_id, key.public_key().public_bytes_raw(), self._incarnation)
-                self._journal.rebuild_view_if_old()
+                self._journal.rebuild_view_if_old(self._scrub.hopeless)
+                self._tell([])
                 peer_log.keep_key(self._db, node_id, key.public_key().public_bytes_raw())
                 self.judge_again()
                 self._fold()
@@ -342,13 +344,14 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             seq=self._journal.last_seq(),
             memories=active,
             bytes=size,
-            alarms=alarms.read(self.path.parent),
+            state=LOG_DAMAGED if self._scrub.hopeless else "ok",
+            alarms=(*self._damage(), *alarms.read(self.path.parent)),
         )
 
     def rebuild_view(self) -> int:
         """Compute the view anew from the entries. Returns how many memories it holds."""
         with explained(self.path, "the view is as it was"):
-            return self._journal.rebuild_view()
+            return self._journal.rebuild_view(self._scrub.hopeless)
 
     def close(self) -> None:
         """Write activity and cursors that are pending, fold the write-ahead log into the file, release the lock."""

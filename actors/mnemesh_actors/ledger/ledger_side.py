@@ -12,9 +12,9 @@ import structlog
 from mnemesh_actors.ledger.integrity import alarms
 from mnemesh_actors.ledger.integrity.file_identity import FileIdentity
 from mnemesh_actors.ledger.integrity.incarnation import HighWater
-from mnemesh_actors.ledger.integrity.scrub import Scrub, damage_told
+from mnemesh_actors.ledger.integrity.scrub import Scrub, damage_told, repair_told
 from mnemesh_actors.ledger.store.commit_notes import Cursors, Uses
-from mnemesh_actors.ledger.store.faults import explained
+from mnemesh_actors.ledger.store.faults import explained, salvage_advice
 from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_actors.ledger.store.rows import RowDamaged
 from mnemesh_actors.storage.disk import DiskRoom
@@ -71,7 +71,7 @@ class LedgerSide:
         return int(self._db.execute("SELECT count(*) FROM damaged_memory").fetchone()[0])
 
     def _hurt(self, ids: Iterable[str]) -> bool:
-        """Whether the log of any of these memories is damaged, and nobody knew. The alarm names them."""
+        """Whether the log of any of these memories is damaged, and nobody knew. The notice names them."""
         with explained(self.path, "the view is as it was"):
             damaged = self._scrub.look(ids)
             self._tell([])
@@ -90,14 +90,19 @@ class LedgerSide:
         if self._scrub.indexes_damaged():
             self._tell(["an index of the view", *self._scrub.mend()])
 
+    def _damage(self) -> tuple[str, ...]:
+        """The notice of damage in the log. It stands as long as the damage does: nobody acknowledges it."""
+        hopeless = self._scrub.hopeless
+        return (damage_told(hopeless, salvage_advice(self.path)),) if hopeless else ()
+
     def _tell(self, mended: Sequence[str], restored: Sequence[str] = ()) -> None:
-        hopeless: dict[str, str] = {}
         if self._scrub.fresh and not self._db.in_transaction:
             with self._journal.transaction():
-                hopeless = self._scrub.take_newly_hopeless()
-        if not mended and not hopeless and not restored:
+                self._scrub.count_as_told()
+            log.error("ledger_log_damaged", notice=self._damage()[0])
+        if not mended and not restored:
             return
-        alarm = damage_told(mended, hopeless, restored, alarms.acknowledging(self.path))
+        alarm = repair_told(mended, restored, alarms.acknowledging(self.path))
         log.error("ledger_view_damaged", alarm=alarm)
         try:
             alarms.add(self.path.parent, alarm)

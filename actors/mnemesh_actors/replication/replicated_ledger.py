@@ -284,7 +284,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
         head = max(status.seq, self.primary.bell.head)
         replicas = tuple(self._shown(member, head) for member in (self.primary, *self._others()))
         alarms = [f"ledger {peer.place}: {alarm}" for peer in self._others() for alarm in await self._alarms_of(peer)]
-        return replace(status, replicas=replicas, state=self.degraded or "ok", alarms=(*status.alarms, *alarms))
+        return replace(status, replicas=replicas, state=self.degraded or status.state, alarms=(*status.alarms, *alarms))
 
     async def _alarms_of(self, member: Member) -> Sequence[str]:
         """The alarms of a ledger that is not the primary. Without an answer there are none, and the replicas tell

@@ -11,6 +11,7 @@ from contextlib import closing
 from typing import Final
 
 from mnemesh_actors.ledger.integrity.scrub import ViewComparison
+from mnemesh_actors.ledger.store.faults import salvage_advice
 from mnemesh_actors.ledger.store.schema import MIGRATIONS, read_only, version_of
 from mnemesh_gateway.doctor.examined_node import ExaminedNode
 from mnemesh_gateway.doctor.installation import DoctorFinding
@@ -37,7 +38,8 @@ def view(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     except sqlite3.DatabaseError as error:
         yield DoctorFinding(
             "view", f"{examined.ledger} can't be read to its end ({error})",
-            "restore a backup, or start the node: a start makes the view anew from the log",
+            "start the node: a start makes the view anew from the log. Where that fails, restore a backup, or "
+            f"{salvage_advice(examined.ledger)}",
         )  # fmt: skip
         return
     if damaged:
@@ -46,7 +48,8 @@ def view(examined: ExaminedNode) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "view", f"{count_of(len(damaged), 'memory')} damaged on disk ({named}{more})",
             "read one of them, or leave the node running, which makes the view anew from the log. Where the log is "
-            "damaged, `mnemesh sync now` brings back what a peer holds, otherwise restore a backup",
+            "damaged, `mnemesh sync now` brings back what a peer holds. Otherwise restore a backup, or "
+            f"{salvage_advice(examined.ledger)}",
         )  # fmt: skip
     else:
         checked = f"{count_of(entries, 'entry')} of the log and {count_of(rows, 'row')} of the view"

@@ -271,7 +271,7 @@ def ledger(examined: ExaminedNode) -> Iterator[DoctorFinding]:
     if problem := lost(examined.ledger, marks):
         yield _lost(examined, f"{problem}, although a ledger has lived here")
         return
-    newest, faults = None, []
+    newest, faults, remedy = None, [], ""
     try:
         with closing(read_only(examined.ledger)) as db:
             version = format_of(db)
@@ -284,13 +284,15 @@ def ledger(examined: ExaminedNode) -> Iterator[DoctorFinding]:
                 newest = db.execute("SELECT max(at) FROM entry").fetchone()[0]
                 problem = emptied(db, marks)
                 faults = [f"entry {seq}: {why}" for seq, why in unsound(db)]
+                remedy = "let the node run: `mnemesh sync now` brings back a change that a peer holds. Otherwise "
     except sqlite3.DatabaseError as error:
         faults.append(str(error))
     if faults:
         more = f"; {len(faults) - FAULTS_SHOWN} more" if len(faults) > FAULTS_SHOWN else ""
         yield DoctorFinding(
             "ledger", f"{examined.ledger} is damaged ({'; '.join(faults[:FAULTS_SHOWN])}{more})",
-            f"keep a copy of the whole directory, then restore it from a backup, or {salvage_advice(examined.ledger)}",
+            f"{remedy}keep a copy of the whole directory, then restore it from a backup, or "
+            f"{salvage_advice(examined.ledger)}",
         )  # fmt: skip
     elif problem:
         yield _lost(examined, problem)

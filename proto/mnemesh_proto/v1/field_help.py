@@ -542,7 +542,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.LedgerStatus.memories": "Active memories.",
         "mnemesh.v1.LedgerStatus.replicas": "The ledgers of a log on several machines, the primary first; none when it is on one.",
         "mnemesh.v1.LedgerStatus.seq": "Last committed sequence number.",
-        "mnemesh.v1.LedgerStatus.state": "ok, or why writes are on one machine only at present.",
+        "mnemesh.v1.LedgerStatus.state": "ok, damaged on disk, or why writes are on one machine only at present.",
         "mnemesh.v1.Link": "A typed edge to another memory.",
         "mnemesh.v1.Link.id": "Id of the other memory.",
         "mnemesh.v1.Link.type": "One of resolved-by, part-of, depends-on, supports, contradicts, may-replace, both-hold, see-also, derived-from, copied-from; and supersedes, superseded-by, which only the node writes.",

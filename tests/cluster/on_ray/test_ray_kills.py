@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from crash_load import SHARES, CrashLoad, nothing_is_lost
+from crash_load import SHARES, CrashLoad, found_again, nothing_is_lost
 from node_process import Nodes, NodeUnderTest, kill_node, stop_node
 from node_reads import eventually, pid_of, settled
 from ray_head import RayHead
@@ -59,12 +59,17 @@ async def test_every_acknowledged_write_survives_random_kills_of_each_part_exact
             await asyncio.sleep(chance.uniform(0, KILL_WITHIN_S))  # the random moment, nothing is waited for
             await kill_node(node)
             node = await start()
+            async with GrpcDoor(node) as door:
+                await found_again(door, SPACE, load.record, chance)
             await load.node_is_up(node)
         else:
             pid = await another_pid(node, part, pids)
             pids.add(pid)
             await asyncio.sleep(chance.uniform(0, KILL_WITHIN_S))
             psutil.Process(pid).kill()
+            await another_pid(node, part, pids)
+            async with GrpcDoor(node) as door:
+                await found_again(door, SPACE, load.record, chance)
         if number % PROGRESS_EVERY == 0:
             print(f"{number} kills after {time.monotonic() - began:.0f} s, {load.record.answers.total()} acknowledged")
     await load.acknowledged_more(1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from crash_load import SHARES, CrashLoad, nothing_is_lost
+from crash_load import SHARES, CrashLoad, found_again, nothing_is_lost
 from draining import holds, sigterm_answers_what_is_inside
 from fault_proxy import FaultProxy
 from node_process import Nodes, kill_node, stop_node
@@ -45,10 +45,13 @@ class Struck:
     chance: random.Random
     load: CrashLoad
     entrance: FaultProxy
+    looked_for: int = 0
 
     async def start(self) -> None:
         self.node = await self.nodes.start(self.data_dir)
         self.entrance.target = self.node.grpc
+        async with GrpcDoor(self.node) as door:
+            self.looked_for += await found_again(door, self.space, self.load.record, self.chance)
         await self.load.node_is_up(self.node)
 
     async def under_kills(self, kills: int) -> None:
@@ -112,10 +115,12 @@ async def test_every_acknowledged_write_survives_random_kills_under_load_exactly
         f"{kills} kills of {count} node(s) in {time.monotonic() - began:.0f} s: acknowledged {answers.total()} ("
         + ", ".join(f"{times} {operation}" for operation, times in sorted(answers.items()))
         + f"); {lost} answers lost, {sum(one.load.record.replayed for one in all_)} replayed, "
-        f"{sum(len(one.load.record.given_up) for one in all_)} new texts given up"
+        f"{sum(len(one.load.record.given_up) for one in all_)} new texts given up; "
+        f"{sum(one.looked_for for one in all_)} memories looked for and found right after a restart"
     )
     assert set(answers) == set(SHARES), "not every kind of write was acknowledged"
     assert lost > 0, "no kill hit a call"
+    assert all(one.looked_for for one in all_), "no restart was looked at"
 
     healed = time.monotonic()
     doors = [GrpcDoor(one.node) for one in all_]

@@ -364,6 +364,7 @@ def test_an_entry_that_is_not_what_its_hash_says(examined: ExaminedNode) -> None
     found = only(examined, "ledger")
     assert "entry 2: these bytes are not a change" in found.problem
     assert "entry 3: its change has another hash" in found.problem
+    assert "`mnemesh sync now` brings back a change" in found.fix
     assert f"mnemesh node salvage NEW_DIR --data {examined.data_dir}" in found.fix
 
 

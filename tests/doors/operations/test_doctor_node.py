@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from forked import MNEMESH, NODE
-from node_process import kill_node, refused_start, running, start_node, stop_node
+from node_process import kill_node, running, start_node, stop_node
 
 from mnemesh import Client, Recalled
 
@@ -130,14 +130,16 @@ async def test_who_follows_the_advice_about_a_damaged_log_recalls_all_that_is_so
         (raw,) = db.execute("SELECT raw FROM entry WHERE doc = ?", (lost,)).fetchone()
         db.execute("UPDATE entry SET raw = ? WHERE doc = ?", (raw[:-1] + bytes([raw[-1] ^ 1]), lost))
         db.commit()
-    refused = await refused_start(old)
-    assert refused.code == 4
-    code, report = await doctor(old)
+    async with running(old):
+        with Client(data_dir=old, space="team/doctor") as client:
+            status = await asyncio.to_thread(client.status)
+            assert (await asyncio.to_thread(client.get, lost)).content == "One bit of this is going to flip."
+        code, report = await doctor(old)
     (finding,) = (one for one in report["findings"] if one["check"] == "ledger")
-    assert code == 1
+    assert (code, status.state) == (1, "degraded")
     assert "entry 2: " in finding["problem"]
     (advice,) = set(re.findall(r"`mnemesh (node [^`]*)`|$", finding["fix"])) - {""}
-    assert f"`mnemesh {advice}`" in refused.stderr
+    assert f"`mnemesh {advice}`" in status.notices[0]
     salvaged = await MNEMESH.run(*(str(new) if word == "NEW_DIR" else word for word in shlex.split(advice)))
     assert salvaged.code == 0, salvaged
     assert f"entry 2 of {lost}: " in salvaged.stdout + salvaged.stderr

@@ -77,20 +77,15 @@ def test_a_damaged_page_beside_the_log_stops_the_start_too(home: Home, table: st
     assert "backup" in refused_as_damaged(home).message
 
 
-def test_one_flipped_bit_in_a_change_stops_the_start(home: Home) -> None:
-    home.filled()
-    data = home.file.read_bytes()
-    start = data.index(b"\x85\x6f\x4a\x83", len(data) // 3)
-    with open(home.file, "r+b") as file:
-        file.seek(start + 120)
-        file.write(bytes([data[start + 120] ^ 1]))
-    assert "change" in refused_as_damaged(home).message
-
-
-def test_a_sound_change_under_the_number_of_another_stops_the_start(home: Home) -> None:
+@pytest.mark.parametrize(
+    "damage", ["type = 'chanfe'", "raw = 5", "hash = x'00'", "node = x'ff'", "type = 'erase', hash = zeroblob(32)"]
+)
+def test_an_entry_of_which_no_peer_could_send_a_copy_stops_the_start(home: Home, damage: str) -> None:
     home.filled(3)
-    home.sql("UPDATE entry SET raw = (SELECT raw FROM entry WHERE seq = 1) WHERE seq = 2")
-    assert "entry 2: its change has another hash" in refused_as_damaged(home).message
+    home.sql(f"UPDATE entry SET {damage} WHERE seq = 2")
+    message = refused_as_damaged(home).message
+    assert "(entry 2: its c" in message
+    assert f"`mnemesh node salvage NEW_DIR --data {home.directory.path}`" in message
 
 
 @pytest.mark.parametrize("cut", [0.3, 0.6, 0.95])

@@ -19,7 +19,7 @@ from mnemesh_memory.access.grants import OWNER, principal_of
 from mnemesh_memory.policy.judge.guard import Verdict
 from mnemesh_memory.policy.judge.sameness import almost_identical
 from mnemesh_memory.policy.precedence import undecided
-from mnemesh_memory.values.errors import FailedPrecondition
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLACE, OPEN_TYPES, SUPERSEDES
 from mnemesh_memory.values.model import Link, Memory
 
@@ -120,7 +120,8 @@ class Verdicts:
         return self._outdated(command.verdict, standing, command.agent)
 
     def _outdated(self, verdict: Verdict, standing: Mapping[str, Memory], agent: str) -> list[Memory]:
-        """A memory that is full, or says by now the words of another principal, stays and is contradicted."""
+        """A memory that is full or damaged, or says by now the words of another principal, stays and is
+        contradicted."""
         named = [standing[id_] for id_ in verdict.supersedes if id_ in standing]
         who = principal_of(agent)
         return [memory for memory in named if self._has_room(memory, agent) and self._says_own(memory, who)]
@@ -133,8 +134,9 @@ class Verdicts:
 
     def _has_room(self, memory: Memory, agent: str) -> bool:
         try:
+            self._journal.document(memory)
             self._admission.refuse_last(memory, agent)
-        except FailedPrecondition:
+        except (DataLoss, FailedPrecondition):
             return False
         return True
 

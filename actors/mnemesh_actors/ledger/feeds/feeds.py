@@ -21,7 +21,8 @@ from mnemesh_crdt.admission.budget import within
 from mnemesh_crdt.changes.envelope import CHANGE
 from mnemesh_crdt.document.document import MemoryDocument
 from mnemesh_crdt.document.happenings import Happening, happenings
-from mnemesh_memory.watch.watch_values import ERASED, FORGOTTEN, Change, ChangesPage
+from mnemesh_memory.values.errors import DataLoss
+from mnemesh_memory.watch.watch_values import ERASED, FORGOTTEN, UPDATED, Change, ChangesPage
 
 # Keys of vectors that one step of a sweep looks at.
 VECTORS_A_STEP = 1024
@@ -135,7 +136,7 @@ def _entries(db: sqlite3.Connection, after: int, spaces: Sequence[str], limit: i
 
 
 def _happenings(db: sqlite3.Connection, rows: Sequence[Any]) -> dict[Done, Happening]:
-    """The effects of the changes among `rows`. Each memory is loaded once."""
+    """The effects of the changes among `rows`, but for memories with a damaged log. Each memory is loaded once."""
     asked: dict[tuple[str, str], set[bytes]] = {}
     for _, doc, space, type_, hash, *_ in rows:
         if type_ == CHANGE:
@@ -146,7 +147,10 @@ def _happenings(db: sqlite3.Connection, rows: Sequence[Any]) -> dict[Done, Happe
             "SELECT hash, raw, actor FROM entry WHERE doc = ? AND space = ? AND type = ? ORDER BY seq",
             (doc, space, CHANGE),
         ).fetchall()
-        state = MemoryDocument(doc, space, *within(doc, space, {hash.hex(): raw for hash, raw, _ in log})).state()
+        try:
+            state = MemoryDocument(doc, space, *within(doc, space, {hash.hex(): raw for hash, raw, _ in log})).state()
+        except DataLoss:  # a notice names it, and the watcher goes on
+            continue
         named = {hash: state.name_of(hash.hex(), actor.hex()) for hash, _, actor in log}
         did = happenings(state, named.values(), {named[hash] for hash in hashes})
         happened |= {(doc, space, hash): did[named[hash]] for hash in hashes}
@@ -158,7 +162,8 @@ def _change(row: Any, happened: Mapping[Done, Happening]) -> Change:
     change = Change(seq=seq, type=ERASED, id=doc, space=space, agent=agent, node=node, at=at)
     if type_ != CHANGE:
         return change
-    done = happened[doc, space, hash]
+    if (done := happened.get((doc, space, hash))) is None:
+        return replace(change, type=UPDATED)  # nobody can say more
     if (shown := done.shown) is None:
         return replace(change, type=done.type)
     content = "" if done.type == FORGOTTEN else shown.content

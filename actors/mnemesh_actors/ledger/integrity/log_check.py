@@ -8,11 +8,19 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from mnemesh_actors.ledger.store.faults import damaged
 from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import CHANGE, erase_hash
 from mnemesh_memory.values.errors import DataLoss
+
+# A damaged row whose damage is in the bytes of its change or in its hash.
+_NAMED_CHANGE: Final = (
+    "SELECT doc FROM entry WHERE seq = ? AND type = ? AND typeof(doc) = 'text' AND typeof(space) = 'text' "
+    "AND typeof(agent) = 'text' AND typeof(node) = 'text' "
+    "AND typeof(raw) = 'blob' AND typeof(hash) = 'blob' AND length(hash) = 32"
+)
 
 
 def unsound(db: sqlite3.Connection) -> Iterator[tuple[int, str]]:
@@ -35,7 +43,13 @@ def fault(digest: object, raw: object, type_: object, *named: object) -> str:
     return "" if bytes.fromhex(actual) == digest else "its change has another hash"
 
 
-def check_log(db: sqlite3.Connection, path: Path) -> None:
-    """Raise DataLoss for the first entry that is not sound."""
+def damaged_memories(db: sqlite3.Connection, path: Path) -> list[str]:
+    """The ids of the memories with a damaged change. Raises DataLoss for the first other damage: only a change that its
+    row still names can come back from a peer."""
+    ids: dict[str, None] = {}
     for seq, why in unsound(db):
-        raise damaged(path, f"entry {seq}: {why}")
+        row = db.execute(_NAMED_CHANGE, (seq, CHANGE)).fetchone()
+        if row is None:
+            raise damaged(path, f"entry {seq}: {why}")
+        ids[row[0]] = None
+    return list(ids)

@@ -1,14 +1,14 @@
 """The scrub: whether the view says what the log says, row by row, and rows made anew where it does not.
 
-A memory with damaged entries is `hopeless`: an alarm names it. Its row is served while sound, and kept aside when
-damaged. Its digest says that nothing is held, so that a peer sends the memory again after a comparison. A damaged entry
-is only ever written over by the change that its hash names.
+A memory with damaged entries is `hopeless`: a notice names it until they are restored. Its row is served while sound,
+and kept aside when damaged. Its digest says that nothing is held, so that a peer sends the memory again after a
+comparison. A damaged entry is sent to nobody, and is only ever written over by the change that its hash names.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from mnemesh_memory.values.errors import DataLoss
 # Tables that follow from the log and are read through indexes.
 DERIVED: Final = ("memory", "text_hash", "link", "file_reference", "document")
 NAMED_MAX: Final = 8
+LOG_DAMAGED: Final = "damaged on disk"  # the state of a ledger with damage in its log
 _DOCS: Final = "SELECT DISTINCT doc, space FROM entry WHERE type = 'change'"
 
 
@@ -113,13 +114,11 @@ class Scrub(ViewComparison):
         self.awaited: dict[str, str] = {}
         self.fresh: list[str] = []  # of the hopeless ones, those that nobody was told of
 
-    def take_newly_hopeless(self) -> dict[str, str]:
-        """The hopeless ones that were not told yet, with the reasons; they count as told from now on, and their digests
-        say that nothing is held."""
+    def count_as_told(self) -> None:
+        """The hopeless ones are told of. From now on the digests of the new ones say that nothing is held."""
         fresh, self.fresh = self.fresh, []
         for id_ in fresh:
             self._journal.digest.change(Key(self._space_of(id_), id_), ())
-        return {id_: self.hopeless[id_] for id_ in fresh}
 
     def _sound_again(self, key: Key) -> None:
         """A memory whose log is whole again is made anew in the view. Raises DataLoss when it is not."""
@@ -161,16 +160,16 @@ class Scrub(ViewComparison):
         """The lost memories among the hopeless ones, in spaces that one of `patterns` covers."""
         return self.lost(list(self.hopeless), patterns) if self.hopeless else []
 
-    def restore(self, entries: Iterable[Entry]) -> dict[Key, str]:
-        """Write good copies over damaged changes. The memories that are sound again, in the view, too, and the hash
-        that was awaited of each. A copy with the hash in the damaged entry is good, whoever sends it."""
-        restored = {}
+    def restore(self, entries: Iterable[Entry]) -> list[Key]:
+        """Write good copies over damaged changes. The memories that are sound again, in the view, too. A copy with the
+        hash in the damaged entry is good, whoever sends it."""
+        restored = []
         for entry in entries:
             if entry.doc in self.awaited and entry.type == CHANGE and self._written_over(entry):
-                key, awaited = Key(entry.space, entry.doc), self.awaited[entry.doc]
+                key = Key(entry.space, entry.doc)
                 with suppress(DataLoss):  # another of its changes is damaged, too
                     self._sound_again(key)
-                    restored[key] = awaited
+                    restored.append(key)
         return restored
 
     def _written_over(self, copy: Entry) -> bool:
@@ -256,17 +255,24 @@ class Scrub(ViewComparison):
             return None
 
 
-def damage_told(mended: Sequence[str], hopeless: Mapping[str, str], restored: Sequence[str], acknowledge: str) -> str:
-    """The text for a person. `acknowledge` is the command that ends the notice."""
+def repair_told(mended: Sequence[str], restored: Sequence[str], acknowledge: str) -> str:
+    """The alarm for a person. `acknowledge` is the command that ends it."""
     parts = []
     for ids, how in ((mended, "made anew from the log"), (restored, "restored from what a peer sent")):
         if ids:
-            more = f" and {len(ids) - NAMED_MAX} more" if len(ids) > NAMED_MAX else ""
-            parts.append(f"damaged on disk, and {how}: {', '.join(ids[:NAMED_MAX])}{more}")
-    if hopeless:
-        named = "; ".join(f"{id_} ({why})" for id_, why in list(hopeless.items())[:NAMED_MAX])
-        parts.append(
-            f"damaged on disk in the log as well, and left out where the view has no sound row: {named}. `mnemesh sync "
-            "now` brings back what a peer holds; otherwise restore a backup"
-        )
+            parts.append(f"damaged on disk, and {how}: {', '.join(ids[:NAMED_MAX])}{_more(ids)}")
     return f"{'; '.join(parts)}. Check the disk; `{acknowledge}` ends this notice"
+
+
+def damage_told(hopeless: Mapping[str, str], salvage: str) -> str:
+    """The notice that stands as long as the log is damaged. `salvage` is the last way out."""
+    named = "; ".join(f"{id_} ({why})" for id_, why in list(hopeless.items())[:NAMED_MAX])
+    return (
+        f"damaged on disk in the log, and left out where the view has no sound row: {named}{_more(hopeless)}. "
+        f"`mnemesh sync now` brings back what a peer holds, and this notice ends. Otherwise restore a backup, or "
+        f"{salvage}. Check the disk"
+    )
+
+
+def _more(ids: Sized) -> str:
+    return f" and {len(ids) - NAMED_MAX} more" if len(ids) > NAMED_MAX else ""

@@ -100,7 +100,9 @@ class Exchange(LedgerSide):
     def _take_in(self, batch: IncomingEntries, now: int) -> TakenIn:
         with self._transaction():
             restored = self._scrub.restore(batch.entries)
-            waited = [self._intake.take_waiting(*item) for item in restored.items()]
+            # Entries wait for the change that was the first damaged one when they came. A start may find another first.
+            awaited = [(key, hash) for key in restored for hash in self._journal.log(key.id)]
+            waited = [self._intake.take_waiting(*item) for item in awaited]
             sender = aside.sender_of(batch.peer)
             taken = self._intake.take_in(batch.origin, batch.grant, batch.entries, batch.keys, now, sender)
             if not batch.feed:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
+from mnemesh_actors.ledger.integrity.log_check import fault
 from mnemesh_actors.ledger.store.entry_rows import count, entry_of
 from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_crdt.changes.envelope import Entry
@@ -182,8 +183,10 @@ def backlog(db: sqlite3.Connection) -> Backlog:
 
 
 def _entries(db: sqlite3.Connection, numbers: Sequence[int]) -> tuple[Entry, ...]:
+    """Those of these numbers that are sound: a damaged entry goes to nobody. A comparison sends it once it is
+    restored."""
     rows = db.execute(f"SELECT {ENTRY} FROM entry WHERE seq IN ({marks(numbers)}) ORDER BY seq", tuple(numbers))
-    return tuple(entry_of(row) for row in rows)
+    return tuple(entry_of(row) for row in rows if not fault(*row[3:5], row[2], *row[:2], *row[5:7]))
 
 
 def _keys(db: sqlite3.Connection, entries: Iterable[Entry]) -> dict[str, bytes]:

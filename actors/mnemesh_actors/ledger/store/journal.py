@@ -6,8 +6,9 @@ The only place that appends. Runs inside the transaction of its caller and decid
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
@@ -249,37 +250,41 @@ class Journal:
 
     # ---- the view ---------------------------------------------------------------------------------------------
 
-    def rebuild_view(self) -> int:
-        """Compute the view and the digest anew from the entries. Returns how many memories it holds."""
+    def rebuild_view(self, damaged: Collection[str] = ()) -> int:
+        """Compute the view and the digest anew from the entries. Returns how many memories it holds. Rows of memories
+        with a damaged log stay, and their checksums say whether they are served."""
         with self.transaction():
-            return self._rebuild()
+            return self._rebuild(damaged)
 
-    def _rebuild(self) -> int:
-        for table in ("memory", "text_hash", "link", "file_reference"):
-            self._db.execute(f"DELETE FROM {table}")
+    def _rebuild(self, damaged: Collection[str]) -> int:
+        kept = json.dumps(list(damaged))
+        for table, id_ in (("memory", "id"), ("text_hash", "doc"), ("link", "source"), ("file_reference", "doc")):
+            self._db.execute(f"DELETE FROM {table} WHERE {id_} NOT IN (SELECT value FROM json_each(?))", (kept,))
         self.digest.clear()
         for doc, space in self._db.execute("SELECT doc, space FROM erased").fetchall():
             self.digest.change(Key(space, doc), (), erased=True)
         docs = self._db.execute(
             "SELECT doc, space, max(seq) FROM entry WHERE type = 'change' GROUP BY doc, space"
         ).fetchall()
-        count = 0
         for doc, space, seq in docs:
+            if doc in damaged:
+                self.digest.change(Key(space, doc), ())
+                continue
             document = self.load(Key(space, doc))
             memory = viewed(self._db, shown(self._db, document.state()))
             self._keep(document, memory, seq)
-            count += memory is not None
         self._db.execute(
             "INSERT INTO meta VALUES ('view_version', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
             (str(schema.VIEW_VERSION),),
         )
-        return count
+        (count,) = self._db.execute("SELECT count(*) FROM memory").fetchone()
+        return int(count)
 
-    def rebuild_view_if_old(self) -> None:
+    def rebuild_view_if_old(self, damaged: Collection[str] = ()) -> None:
         """Rebuild when another version of this code made the view."""
         row = self._db.execute("SELECT value FROM meta WHERE key = 'view_version'").fetchone()
         if row is None or row[0] != str(schema.VIEW_VERSION):
-            self.rebuild_view()
+            self.rebuild_view(damaged)
 
     def _keep(self, document: MemoryDocument, memory: Memory | None, seq: int, *, new: bool = False) -> None:
         """The view of a document whose last entry is `seq`. Changes of other nodes may leave one that says nothing
