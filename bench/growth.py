@@ -6,7 +6,8 @@ anonymous memory of the node. The first size is the measure for the others, so a
 own time counts until the last acknowledgement, that of its children until all segments are sealed. At REST_SIZES the
 node rests until sealed segments are merged and each consumer of the log is at its end. That rest, with what the node
 did while segments were sealed, has a row of its own. At the end search is compared with exact search.
-The ratio of costs is the median of several imports; all but the last end at COMPARED. bench.growth_recall times recall.
+The ratio of costs is the median of several imports; all but the last end at COMPARED. Recall is timed by
+bench.speed.growth_recall.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ BULK_TEXTS = 256
 IMPORT_TEXTS = 768
 # In units of the bare embedding of the same run: the speed of one machine changes by two within an hour.
 RECALL_TIMES_MAX = {SMALL_SPACE: 0.75, SPACE: 1.0}
-# With the verdict of the write guard, and past it (`force`).
+# With the verdict of the write guard, which came later with a floor of its own, and past it (`force`).
 REMEMBER_TIMES_MAX = {WRITE_SPACE: 2.6, FORCED_SPACE: 2.1}
 GRPC_ADDS_MS_MAX = 2.0
 IMPORT_SHARE_MIN = 0.85

@@ -37,7 +37,14 @@ from mnemesh_memory.policy.rules import triggers
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash
 from mnemesh_memory.text.traits import happened_at
-from mnemesh_memory.values.errors import Aborted, DeadlineExceeded, FailedPrecondition, InvalidArgument, NotFound
+from mnemesh_memory.values.errors import (
+    Aborted,
+    DataLoss,
+    DeadlineExceeded,
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+)
 from mnemesh_memory.values.memory_links import CONTRADICTS
 from mnemesh_memory.values.model import Memory
 
@@ -263,8 +270,8 @@ class ContradictionJudge:
         )  # fmt: skip
         try:
             await self._parts.commit(command)
-        except (NotFound, FailedPrecondition, InvalidArgument, Aborted) as error:
-            # One of the two changed, went or is full meanwhile: then the entry of that change is judged.
+        except (NotFound, FailedPrecondition, InvalidArgument, Aborted, DataLoss) as error:
+            # One of the two changed, went, is full or damaged meanwhile: then the entry of that change is judged.
             log.info("contradiction_not_linked", id=holder.id, to=link.id, reason=error.message)
         else:
             log.info("contradiction_linked", id=holder.id, to=link.id)

@@ -24,7 +24,7 @@ from mnemesh_actors.ledger.commands import Absorb, Committed, Judge
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.neighbourhood import candidates, says_no_more
-from mnemesh_memory.values.errors import Aborted, FailedPrecondition, InvalidArgument, NotFound
+from mnemesh_memory.values.errors import Aborted, DataLoss, FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLACE, OPEN_TYPES
 from mnemesh_memory.values.model import Caller, Memory
 
@@ -58,7 +58,7 @@ class PostponedVerdicts:
                 return None
             try:
                 done = await self._parts.commit(command)
-            except (NotFound, FailedPrecondition, InvalidArgument, Aborted) as error:
+            except (NotFound, FailedPrecondition, InvalidArgument, Aborted, DataLoss) as error:
                 log.info("verdict_not_carried_out", id=waiting.id, reason=error.message)
                 known |= await self._parts.ledger.read([waiting.id, *near])
                 continue

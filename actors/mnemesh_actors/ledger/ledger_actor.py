@@ -344,7 +344,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             seq=self._journal.last_seq(),
             memories=active,
             bytes=size,
-            state=LOG_DAMAGED if self._scrub.hopeless else "ok",
+            state=LOG_DAMAGED if self._scrub.damage() else "ok",
             alarms=(*self._damage(), *alarms.read(self.path.parent)),
         )
 

@@ -92,7 +92,7 @@ class LedgerSide:
 
     def _damage(self) -> tuple[str, ...]:
         """The notice of damage in the log. It stands as long as the damage does: nobody acknowledges it."""
-        hopeless = self._scrub.hopeless
+        hopeless = self._scrub.damage()
         return (damage_told(hopeless, salvage_advice(self.path)),) if hopeless else ()
 
     def _tell(self, mended: Sequence[str], restored: Sequence[str] = ()) -> None:

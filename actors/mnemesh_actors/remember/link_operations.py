@@ -26,7 +26,7 @@ from mnemesh_memory.ranking.answers import Recalled, hit_with
 from mnemesh_memory.text.text import estimate_tokens, snippet
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.values.memory_links import ATTACHED_MAX, ATTACHED_TYPES, Rated
 from mnemesh_memory.values.model import Caller, Link, Memory, Query, Written
 
@@ -172,7 +172,8 @@ class LinkOperations:
 async def _unless_refused(rated: Awaitable[Rated]) -> Rated | None:
     try:
         return await rated
-    except (NotFound, FailedPrecondition):  # it went meanwhile, or takes no more ratings; the others count all the same
+    except (NotFound, FailedPrecondition, DataLoss):
+        # It went meanwhile, takes no more ratings or is damaged. The others count all the same.
         return None
 
 

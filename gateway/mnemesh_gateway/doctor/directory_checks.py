@@ -7,12 +7,12 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from mnemesh_actors.generations.generation_file import FILE, GenerationFile
 from mnemesh_actors.ledger.integrity.incarnation import emptied, lost
-from mnemesh_actors.ledger.integrity.log_check import unsound
+from mnemesh_actors.ledger.integrity.log_check import damaged_memories, unsound
 from mnemesh_actors.ledger.store.faults import salvage_advice
 from mnemesh_actors.ledger.store.schema import MIGRATIONS, read_only, version_of
 from mnemesh_actors.models.model_directory import cache_folder, configured, installed_weights, packaged_weights
@@ -284,7 +284,11 @@ def ledger(examined: ExaminedNode) -> Iterator[DoctorFinding]:
                 newest = db.execute("SELECT max(at) FROM entry").fetchone()[0]
                 problem = emptied(db, marks)
                 faults = [f"entry {seq}: {why}" for seq, why in unsound(db)]
-                remedy = "let the node run: `mnemesh sync now` brings back a change that a peer holds. Otherwise "
+                with suppress(DataLoss):  # other damage refuses the start
+                    if faults and damaged_memories(db, examined.ledger):
+                        remedy = (
+                            "let the node run: `mnemesh sync now` brings back a change that a peer holds. Otherwise "
+                        )
     except sqlite3.DatabaseError as error:
         faults.append(str(error))
     if faults:

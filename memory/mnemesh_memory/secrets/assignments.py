@@ -31,7 +31,7 @@ NAME_ANCHORS: Final = ("pass", "pw", "secret", "token", "key", "credential", "_a
 _PASSWORD_NAME: Final = re.compile(
     r"pass(?:word|wd|wort|phrase|code|e)|(?:(?<![a-z])|(?<=db))(?:pass|pwd?)(?=[\"']?\s?[:=])|sudo pwd"
     r"|(?:pwd|(?<![a-z])pw)(?= (?:is|ist|lautete?) )"
-    rf"|(?<![a-z])pwd?(?= (?:{alternatives('preposition')})(?: [\w.@'-]{{1,40}}){{1,3}}?"
+    rf"|(?<![a-z])pwd?(?= (?:for|of|on|to|fürs?|zu[mr]?)(?: [\w.@'-]{{1,40}}){{1,3}}?"
     r"(?: ?[:=]| (?:is|was|ist|lautete?) ))"
     rf"|{alternatives('foreign password')}",
     re.IGNORECASE,
@@ -43,7 +43,8 @@ _SUFFIX: Final = rf"(?:[_-](?:{alternatives('name suffix')}))?"
 _FILLER: Final = rf"(?:\s(?:{alternatives('preposition')})(?:\s[\w.@'-]{{1,40}}){{1,4}}?)?"
 _SIGN: Final = (
     r"(?:\s{0,3}(?:=>|:=|==?|[:>\uff1a])|\s?[是为為は]"
-    r"|(?:\s(?:is|was|ist|est|es|now|ha[sd] been|contains|(?:re)?set to|changed to|lautete?|heißt|jetzt)\b){1,2}:?"
+    r"|(?:\s(?:is|was|ist|est|es|now|ha[sd] been|contains|(?:re)?set to|changed to|lautete?|heißt)\b){1,2}"
+    r"(?:\sjetzt\b)?:?"
     r"|(?<=\w)[ \n](?=[\"'`]|[A-Za-z0-9+/_-]{32}))\s{0,3}"
 )
 # The last group of a match is the value. The name of the group says how the value is quoted.
@@ -60,6 +61,8 @@ _NEXT_WORD: Final = re.compile(r"[ ]([^\s\"'`<;]{8,200})")
 _PROSE_BEFORE: Final = re.compile(
     rf"(?:{alternatives('general')})[ /(_:-]{{1,2}}(?:(?:the|your|my|a|on|this) )?$|decision on "
 )
+# Before "password", these say that a person or the name of a field follows.
+_OF_ANOTHER: Final = re.compile(rf"(?:{alternatives('of another')})\b")
 _BARE_WORD: Final = re.compile(r"[\w-]{3,64}")
 _PHRASE: Final = re.compile(r"([a-z]{3,12}(?: [a-z]{3,12}){3,7})(?=[\"'`.]|\s*$|\n)")
 # The text that follows a plain word: less is allowed after a verb than after a colon, and more after "=".
@@ -136,9 +139,9 @@ def _is_of_words(text: str, name: re.Match[str]) -> bool:
     if quoted:  # without a sign the quote follows the name at once
         return (sign != "" or start - end <= 3) and is_word_password(match[match.lastgroup or 0], place="quotes")
     word = _BARE_WORD.match(text, start)
-    if word is None or sign in ("", "contains") or (sign == "ist" and word.group().islower()):
+    if word is None or sign in ("", "contains") or (sign.split()[0].rstrip(":") == "ist" and word.group().islower()):
         return False  # in German a noun is capitalized: another word says what the password is like
-    stated = is_stated(name.group(), sign, match["filler"])
+    stated = is_stated(name.group(), sign, match["filler"]) and not _OF_ANOTHER.search(named)
     in_code = not sign[-1].isalpha()
     spaced = sign[-1] in "=>" and re.search(r"\s", text[end:start]) is not None
     # Brackets, and blanks about the sign, as in `password = entered`.

@@ -50,7 +50,7 @@ async def test_every_acknowledged_write_survives_random_kills_of_each_part_exact
     load = CrashLoad(SPACE, seed)
     await load.node_is_up(node)
     writing = asyncio.create_task(load.run())
-    began = time.monotonic()
+    began, found = time.monotonic(), 0
     for number in range(1, KILLS + 1):
         await load.acknowledged_more(chance.randint(1, ACKNOWLEDGED_BEFORE_KILL_MAX))
         (part,) = chance.choices(list(SHARES_OF_KILLS), list(SHARES_OF_KILLS.values()))
@@ -60,7 +60,7 @@ async def test_every_acknowledged_write_survives_random_kills_of_each_part_exact
             await kill_node(node)
             node = await start()
             async with GrpcDoor(node) as door:
-                await found_again(door, SPACE, load.record, chance)
+                found += await found_again(door, SPACE, load.record, chance)
             await load.node_is_up(node)
         else:
             pid = await another_pid(node, part, pids)
@@ -69,10 +69,11 @@ async def test_every_acknowledged_write_survives_random_kills_of_each_part_exact
             psutil.Process(pid).kill()
             await another_pid(node, part, pids)
             async with GrpcDoor(node) as door:
-                await found_again(door, SPACE, load.record, chance)
+                found += await found_again(door, SPACE, load.record, chance)
         if number % PROGRESS_EVERY == 0:
             print(f"{number} kills after {time.monotonic() - began:.0f} s, {load.record.answers.total()} acknowledged")
     await load.acknowledged_more(1)
+    assert found, "recall looked for memories after restarts"
     load.end()
     await asyncio.wait_for(writing, WAIT_S)
     answers = load.record.answers

@@ -14,6 +14,7 @@ from mnemesh_actors.ledger.integrity import alarms
 from mnemesh_actors.ledger.integrity.scrub import LOG_DAMAGED
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.exchange import IncomingEntries
+from mnemesh_crdt.changes.envelope import ERASE
 from mnemesh_gateway.doctor.deep import view
 from mnemesh_gateway.doctor.examined_node import ExaminedNode
 from mnemesh_gateway.node.settings import Settings
@@ -100,14 +101,18 @@ def test_a_change_that_is_damaged_while_the_ledger_runs_is_sent_to_nobody_either
         assert len(all_entries(ledger)) == MEMORIES - 1
 
 
+@pytest.mark.parametrize("part", ["change", "hash"])
 @pytest.mark.parametrize("served", [True, False])
-def test_a_peer_mends_the_entry_and_the_notice_goes(home: Home, tmp_path: Path, served: bool) -> None:
+def test_a_peer_mends_the_entry_and_the_notice_goes(home: Home, tmp_path: Path, served: bool, part: str) -> None:
     memory = home.filled(MEMORIES)[DAMAGED - 1]
     with Home.at(tmp_path / "peer").opened() as peer:
         with home.opened() as ledger:
             hand_over(ledger, peer, home)
             whole, digest = all_entries(ledger), ledger.digest(SPACE)
-        flip_change(home.file, DAMAGED)
+        if part == "change":
+            flip_change(home.file, DAMAGED)
+        else:
+            home.sql("UPDATE entry SET hash = zeroblob(32) WHERE seq = ?", DAMAGED)
         if not served:
             home.sql("UPDATE memory SET content = 'Nobody wrote this.' WHERE id = ?", memory.id)
         with home.opened() as again:
@@ -121,6 +126,26 @@ def test_a_peer_mends_the_entry_and_the_notice_goes(home: Home, tmp_path: Path, 
     alarms.acknowledge(home.file.parent)
     with home.opened() as ledger:
         assert ledger.status().alarms == ()
+
+
+def test_an_admin_purges_the_damaged_memory_and_the_notice_goes(home: Home, kept: dict[str, Memory]) -> None:
+    with home.opened() as ledger:
+        with pytest.raises(DataLoss):
+            ledger.erase(home.pen.erase(hurt(kept).id))
+        assert list(ledger.not_to_erase([hurt(kept).id], home.pen.agent)) == [hurt(kept).id]
+        assert ledger.erase(home.pen.erase(hurt(kept).id, as_admin=True)).type == ERASE
+        assert (ledger.status().state, ledger.status().alarms) == ("ok", ())
+
+
+def test_a_peer_erases_the_damaged_memory_and_the_notice_goes(home: Home, node: Node) -> None:
+    said = node.says("first")
+    with home.opened() as ledger:
+        taken(ledger, node, said)
+    home.sql("UPDATE entry SET raw = x'00'")
+    with home.opened() as ledger:
+        assert ledger.status().state == LOG_DAMAGED
+        assert outcome(taken(ledger, node, node.erases())) == {"erased": 1}
+        assert (ledger.status().state, ledger.status().alarms) == ("ok", ())
 
 
 def test_what_waits_for_one_of_two_damaged_changes_comes_with_the_last_across_starts(home: Home, node: Node) -> None:

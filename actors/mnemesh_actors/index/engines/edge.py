@@ -28,7 +28,7 @@ from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshEr
 POINTS_PER_UPDATE = 256
 SCROLL_LIMIT_MAX = 10_000
 # The graph: links a point, candidates while it is made, and candidates while it is searched, a result and at least. Of
-# several graphs each has a part of the best, so each visits fewer: .997 of the ten nearest of 300,000 in three, as in one.
+# several graphs each has a part of the best, so each visits fewer: .997 of the ten nearest of 300,000 in three graphs.
 GRAPH_LINKS = 16
 GRAPH_BREADTH = 64
 GRAPH_VISITS = 2

@@ -128,6 +128,13 @@ class Scrub(ViewComparison):
         self._db.execute("DELETE FROM damaged_memory WHERE id = ?", (key.id,))
         self._journal.remake(*loaded)
 
+    def damage(self) -> dict[str, str]:
+        """The hopeless ones, with the reasons. What was erased since is none of them."""
+        for id_ in [id_ for id_ in self.hopeless if not self._space_of(id_)]:
+            del self.hopeless[id_]
+            self.awaited.pop(id_, None)
+        return self.hopeless
+
     def look(self, ids: Iterable[str]) -> bool:
         """Whether the log of any of these is damaged, and nobody knew."""
         before = len(self.fresh)
@@ -173,9 +180,13 @@ class Scrub(ViewComparison):
         return restored
 
     def _written_over(self, copy: Entry) -> bool:
-        for seq, *stored in self._changes(copy.doc, copy.space):
-            if stored[0] == bytes.fromhex(copy.hash) and fault(*stored) and not fault(stored[0], copy.raw, *stored[2:]):
-                self._db.execute("UPDATE entry SET raw = ? WHERE seq = ?", (copy.raw, seq))
+        """The bytes of a damaged change are found by its hash, and a damaged hash by the bytes."""
+        digest, changes = bytes.fromhex(copy.hash), self._changes(copy.doc, copy.space)
+        held = any(hash == digest for _, hash, *_ in changes)
+        for seq, *stored in changes:
+            named = stored[0] == digest or (stored[1] == copy.raw and not held)
+            if named and fault(*stored) and not fault(digest, copy.raw, *stored[2:]):
+                self._db.execute("UPDATE entry SET hash = ?, raw = ? WHERE seq = ?", (digest, copy.raw, seq))
                 return True
         return False
 

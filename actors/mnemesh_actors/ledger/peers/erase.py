@@ -18,7 +18,7 @@ from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_crdt.admission.erasure import begun_by, kind_of_erasure
 from mnemesh_crdt.changes.envelope import ERASURES, Entry, Key
 from mnemesh_memory.access.grants import EVERY_SPACE, any_matches, principal_of
-from mnemesh_memory.values.errors import NotFound, PermissionDenied
+from mnemesh_memory.values.errors import DataLoss, NotFound, PermissionDenied
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +63,22 @@ def carry_out(db: sqlite3.Connection, journal: Journal, command: Erase) -> Gone:
         raise NotFound("memory", command.id)
     space = str(row[0])
     key = Key(space, command.id)
-    began = begun_by(journal.load(key).state())
+    began = _begun(journal, key, command.as_admin)
     if not (type_ := kind_of_erasure(command.agent, began, as_admin=command.as_admin)):
         raise _denied(command.agent, key, began)
     _drop_aside(db, command.id)
     seq, changes = journal.erase(journal.erasure(key, type_, command), command.actor)
     return Gone(id=command.id, space=space, seq=seq, changes=changes, type=type_)
+
+
+def _begun(journal: Journal, key: Key, as_admin: bool) -> Set[str]:
+    """Who began a memory. Of a damaged one nobody knows, and an admin may erase it. Raises DataLoss for others."""
+    try:
+        return begun_by(journal.load(key).state())
+    except DataLoss:
+        if as_admin:
+            return frozenset()
+        raise
 
 
 def _drop_aside(db: sqlite3.Connection, id_: str) -> int:
@@ -97,7 +107,11 @@ def not_to_erase(db: sqlite3.Connection, journal: Journal, ids: Sequence[str], a
     refused = {}
     for id_, space in db.execute(f"SELECT id, space FROM memory WHERE id IN ({marks(ids)})", tuple(ids)).fetchall():
         key = Key(space, id_)
-        began = begun_by(journal.load(key).state())
+        try:
+            began = _begun(journal, key, as_admin=False)
+        except DataLoss as error:
+            refused[id_] = error.message
+            continue
         if not kind_of_erasure(agent, began, as_admin=False):
             refused[id_] = _denied(agent, key, began).message
     return refused

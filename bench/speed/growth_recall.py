@@ -1,4 +1,6 @@
-"""`python -m bench.growth_recall`: recall beside 100,000 and 300,000 memories; writes bench/results/growth_recall.json.
+"""`python -m bench.speed.growth_recall`: recall beside 100,000 and 300,000 memories.
+
+Writes bench/results/growth_recall.json.
 
 Memories and vectors are those of bench.growth. At each size the node ends, and another one (bench.nodes.still_host)
 merges its segments and answers TURNS times so many questions. The figure is the CPU time of a recall, without a door,
@@ -33,7 +35,7 @@ TURNS: Final = 5
 WARM_UP: Final = 10
 TIMES_MAX: Final = 1.5
 MS: Final = 1_000
-RESULTS: Final = Path(__file__).resolve().parent / "results" / "growth_recall.json"
+RESULTS: Final = Path(__file__).resolve().parents[1] / "results" / "growth_recall.json"
 
 
 def measure(
@@ -86,7 +88,7 @@ def _recall(host: Host, texts: Sequence[str], size: int, rounds: int) -> tuple[l
 
 def main(argv: list[str]) -> int:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(prog="python -m bench.growth_recall", description="Recall as the space grows.")
+    parser = argparse.ArgumentParser(prog="python -m bench.speed.growth_recall", description="Recall as it grows.")
     parser.add_argument("--corpus", type=Path, help="file or folder of text, Markdown or JSONL")
     parser.add_argument("--sizes", type=from_one, nargs="+", default=SIZES, help="memories in the space, ascending")
     parser.add_argument("--rounds", type=from_one, default=ROUNDS, help="recalls of a turn")
