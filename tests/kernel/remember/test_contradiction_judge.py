@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,6 +107,22 @@ async def test_a_fault_of_the_index_and_a_restart_lose_no_judgement(tmp_path: Pa
     async with running(tmp_path) as here.mesh:
         await judged(here.mesh)
         assert await links_of(here, older, newer) == [(), (Link(CONTRADICTS, older.id),)]
+
+
+async def test_a_damaged_memory_that_should_hold_a_link_holds_up_no_other(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        here = Here(mesh, "test")
+        judge_of(mesh)._able.clear()
+        _, damaged = await at_once(here, "The search cluster has 3 nodes", "The search cluster has 5 nodes")
+    with closing(sqlite3.connect(tmp_path / "ledger" / "0.sqlite")) as db:
+        db.execute("UPDATE entry SET raw = x'00' WHERE doc = ?", (damaged.id,))
+        db.commit()
+    async with running(tmp_path) as here.mesh:
+        older, newer = await at_once(
+            here, "The lease of the harbour ends in 2031", "The lease of the harbour ends in 2035"
+        )
+        await judged(here.mesh)
+        assert await links_of(here, damaged, older, newer) == [(), (), (Link(CONTRADICTS, older.id),)]
 
 
 async def test_many_texts_against_one_get_a_bounded_number_of_links(here: Here) -> None:
