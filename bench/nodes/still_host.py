@@ -6,17 +6,13 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 from bench.host import serve
 from bench.nodes.mixed_host import MixedRuntime
 
 from mnemesh_actors.consumers.consumer import ConsumerRunner
 
-
-def _wait(_: ConsumerRunner) -> None:
-    """In the place of the start of a consumer."""
-
-
 if __name__ == "__main__":
-    ConsumerRunner.start = _wait  # type: ignore[method-assign, assignment]
-    asyncio.run(serve(Path(sys.argv[1]), MixedRuntime()))
+    with patch.object(ConsumerRunner, "start"):
+        asyncio.run(serve(Path(sys.argv[1]), MixedRuntime()))

@@ -260,9 +260,9 @@ async def nothing_is_lost(door: Door, space: str, record: Record, seed: int) -> 
 
 
 async def found_again(door: Door, space: str, record: Record, chance: random.Random) -> int:
-    """After a restart: the index is not ahead of the ledger, and recall finds the active memories of `record` that were
-    acknowledged since the last look, RECALLED_MAX of them, and some older ones. The number of those looked for. Writers
-    may go on: a memory that is changed meanwhile counts for nothing."""
+    """After a restart the index is not ahead of the ledger, and recall finds active memories of `record`: RECALLED_MAX
+    of those acknowledged since the last look, and some older ones. Gives the number of memories looked for. Writers may
+    go on: a memory that is changed meanwhile counts for nothing."""
     before = await door.call("status")
     now = await door.call("status")  # by then the ledger has what the index had before
     assert all(index["seq"] <= now["ledger"]["seq"] for index in before["index"]), AHEAD

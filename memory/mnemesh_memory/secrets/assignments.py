@@ -1,8 +1,8 @@
 """Credentials given to a name: `password = ...`, `API_KEY: ...`, "the wifi password is ...".
 
-A value counts when it looks random or like a password. A plain word counts where prose would go on differently, and
-where the words around name the owner of a password (credential_values.py) or state a value outright ("pwd for jenkins =
-...", "Passwort lautet ...").
+A value counts when it looks random or like a password. A plain word counts where prose would go on differently
+and the words around name the owner of a password (credential_values.py). A plain word also counts where a sentence
+states a value outright ("pwd for jenkins = ...", "Passwort lautet ...").
 """
 
 from __future__ import annotations

@@ -124,21 +124,17 @@ class Verdicts:
         contradicted."""
         named = [standing[id_] for id_ in verdict.supersedes if id_ in standing]
         who = principal_of(agent)
-        return [memory for memory in named if self._has_room(memory, agent) and self._says_own(memory, who)]
+        return [memory for memory in named if self._may_step_back(memory, agent, who)]
 
-    def _says_own(self, memory: Memory, who: str) -> bool:
-        """Whether the shown words are those of the principal `who`, or `who` owns the node."""
-        if who == OWNER or memory.version == 1:
-            return True
-        return principal_of(shown(self._journal.document(memory).state()).by) == who
-
-    def _has_room(self, memory: Memory, agent: str) -> bool:
+    def _may_step_back(self, memory: Memory, agent: str, who: str) -> bool:
+        """Whether it has room, is whole, and shows words of the principal `who`. The owner of the node may replace the
+        words of all."""
         try:
-            self._journal.document(memory)
             self._admission.refuse_last(memory, agent)
+            document = self._journal.document(memory)
         except (DataLoss, FailedPrecondition):
             return False
-        return True
+        return who == OWNER or memory.version == 1 or principal_of(shown(document.state()).by) == who
 
 
 def links_of(verdict: Verdict | None, standing: Mapping[str, Memory], outdated: Sequence[Memory]) -> Iterator[Link]:

@@ -129,7 +129,7 @@ class Scrub(ViewComparison):
         self._journal.remake(*loaded)
 
     def damage(self) -> dict[str, str]:
-        """The hopeless ones, with the reasons. What was erased since is none of them."""
+        """The hopeless memories with the reasons, without memories that were erased since."""
         for id_ in [id_ for id_ in self.hopeless if not self._space_of(id_)]:
             del self.hopeless[id_]
             self.awaited.pop(id_, None)

@@ -72,7 +72,8 @@ def carry_out(db: sqlite3.Connection, journal: Journal, command: Erase) -> Gone:
 
 
 def _begun(journal: Journal, key: Key, as_admin: bool) -> Set[str]:
-    """Who began a memory. Of a damaged one nobody knows, and an admin may erase it. Raises DataLoss for others."""
+    """The principals that began a memory; none for an admin and a damaged memory, which an admin may erase. Raises
+    DataLoss for others."""
     try:
         return begun_by(journal.load(key).state())
     except DataLoss:
