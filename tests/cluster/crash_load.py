@@ -259,16 +259,16 @@ async def nothing_is_lost(door: Door, space: str, record: Record, seed: int) -> 
         assert id_ not in dict(await _recalled(door, space, told.content)), "a forgotten memory is found"
 
 
-async def found_again(door: Door, space: str, record: Record, chance: random.Random) -> int:
-    """After a restart the index is not ahead of the ledger, and recall finds active memories of `record`: RECALLED_MAX
-    of those acknowledged since the last look, and some older ones. Gives the number of memories looked for. Writers may
-    go on: a memory that is changed meanwhile counts for nothing."""
+async def found_again(door: Door, space: str, record: Record, chance: random.Random, most: int = RECALLED_MAX) -> int:
+    """After a restart the index is not ahead of the ledger, and recall finds active memories of `record`: at most
+    `most` of those acknowledged since the last look, and some older ones. Gives the number of memories looked for.
+    Writers may go on: a memory that is changed meanwhile counts for nothing."""
     before = await door.call("status")
     now = await door.call("status")  # by then the ledger has what the index had before
     assert all(index["seq"] <= now["ledger"]["seq"] for index in before["index"]), AHEAD
     fresh, record.fresh = sorted(record.fresh), set()
     older = _some(record.in_state("active", sorted(set(record.memories) - set(fresh))), OLDER_RECALLED_MAX, chance)
-    newer = _some(record.in_state("active", fresh), RECALLED_MAX, chance)  # more only where writers go on meanwhile
+    newer = _some(record.in_state("active", fresh), most, chance)  # more only where writers go on meanwhile
     sure = dict((*newer, *older))
     sure = {id_: told for id_, told in sure.items() if id_ not in record.under_way}
     goal = now["ledger"]["seq"]

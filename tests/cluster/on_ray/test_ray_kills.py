@@ -25,6 +25,7 @@ WAIT_S = 120.0
 PROGRESS_EVERY = 20
 GATEWAY = "gateway"
 # The gateway seldom: to start one takes longer than everything else.
+LOOKED_FOR_MAX = 10  # writers go on meanwhile, and at the end each memory is looked for
 SHARES_OF_KILLS = {"ledger-0": 3, "shard-0": 3, "embedder-0": 3, GATEWAY: 1}
 pytestmark = [pytest.mark.ray, pytest.mark.proof, pytest.mark.timeout(3000)]
 
@@ -60,7 +61,7 @@ async def test_every_acknowledged_write_survives_random_kills_of_each_part_exact
             await kill_node(node)
             node = await start()
             async with GrpcDoor(node) as door:
-                found += await found_again(door, SPACE, load.record, chance)
+                found += await found_again(door, SPACE, load.record, chance, LOOKED_FOR_MAX)
             await load.node_is_up(node)
         else:
             pid = await another_pid(node, part, pids)
@@ -69,7 +70,7 @@ async def test_every_acknowledged_write_survives_random_kills_of_each_part_exact
             psutil.Process(pid).kill()
             await another_pid(node, part, pids)
             async with GrpcDoor(node) as door:
-                found += await found_again(door, SPACE, load.record, chance)
+                found += await found_again(door, SPACE, load.record, chance, LOOKED_FOR_MAX)
         if number % PROGRESS_EVERY == 0:
             print(f"{number} kills after {time.monotonic() - began:.0f} s, {load.record.answers.total()} acknowledged")
     await load.acknowledged_more(1)
