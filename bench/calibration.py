@@ -1,15 +1,16 @@
 """`python -m bench.calibration [NODES]`: is the score of recall the probability that a memory answers?
 
 Each corpus is stored in a node of its own, and every question is put to its index as recall puts it. The order is that
-of recall's fusion. The table has three figures of each corpus:
+of recall's fusion. The table has these figures of each corpus:
 
 - the expected calibration error of the top result, in ten bins of equal count,
-- the area under the ROC curve of the top score, for answerable against other questions,
+- the area under the ROC curve of the top score, and of `answered`, for answerable against other questions,
 - the share of questions below the threshold of `abstain`.
 
 The results also have the share of right top results, and of the questions of each
 label, that a `min_score` lets through. Two rows stand for each corpus: by the coefficients of ranking/relevance.py, and
-by coefficients that were fitted on the other corpora alone. Each kind of question counts for a third of a corpus. Nodes
+by coefficients that were fitted on the other corpora alone. Both stand again as "verified", with the best three results
+read beside the question where an answer is in doubt. Each kind of question counts for a third of a corpus. Nodes
 in the folder NODES are used again.
 
 A replaced memory of a team is left out of its answers, because the write guard takes it out of recall.
@@ -42,6 +43,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mnemesh import Client
+from mnemesh_actors.embedding.answer_reading import passage_of
 from mnemesh_actors.index.shard import RetrievalShard
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.recall.search_calls import search_of
@@ -49,12 +51,18 @@ from mnemesh_gateway.node.settings import Settings
 from mnemesh_memory.ranking.coverage import terms
 from mnemesh_memory.ranking.fusion import fuse
 from mnemesh_memory.ranking.relevance import (
-    ANSWERED_BOTH,
+    ANSWERED,
     BEST_FOR_ANSWER,
-    BOTH,
     COMPANY_AMONG,
+    RELEVANT,
     Coefficients,
-    falling,
+    Models,
+    ResultEvidence,
+    answered,
+    in_doubt,
+    logit,
+    relevances,
+    strongest_of,
     surroundings,
 )
 from mnemesh_memory.text.traits import question_of
@@ -79,12 +87,11 @@ Column = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The best results of one question: the evidence of each in the order of Coefficients without the constant, (n, 5),
-    and whether each answers, (n,)."""
+    """The best results of one question: the evidence of each, and whether each answers."""
 
     label: str
-    evidence: Column
-    right: Column
+    evidence: tuple[ResultEvidence, ...]
+    right: tuple[bool, ...]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -113,11 +120,11 @@ def main(argv: Sequence[str]) -> int:
     _show(rows)
     facts = {
         "machine": machine(),
-        "coefficients": BOTH._asdict(),
-        "answered": ANSWERED_BOTH._asdict(),
+        "coefficients": {"unread": RELEVANT.both._asdict(), "read": RELEVANT.read._asdict()},
+        "answered": {"unread": ANSWERED.both._asdict(), "read": ANSWERED.read._asdict()},
         "abstain_below": Settings().abstain_below,
     }
-    passes = {name: passing(theirs) for name, theirs in asked.items()}
+    passes = {name: passing([unread(answer) for answer in theirs]) for name, theirs in asked.items()}
     RESULT.write_text(json.dumps(facts | {"rows": rows, "bins": bins, "passes": passes}, indent=1) + "\n", "utf-8")
     return 0
 
@@ -135,37 +142,39 @@ def answers(node: Path, collections: Sequence[Collection]) -> Iterator[Answer]:
             if without or question.before is not None:
                 units = collection.units[: question.before]
                 among = tuple(keys[unit.id] for unit in units if unit.session not in without and unit.id in keys)
-            vector = worker.embed_questions([question.text])[0]
-            yield _answer(shard, collection.space, question, vector, among, unit_of, texts)
+            yield _answer(shard, worker, collection.space, question, among, unit_of, texts)
 
 
 def _answer(
     shard: RetrievalShard,
+    worker: EmbeddingWorker,
     space: str,
     question: Question,
-    vector: NDArray[np.float32],
     among: tuple[str, ...] | None,
     unit_of: Mapping[str, str],
     texts: Mapping[str, str],
 ) -> Answer:
     query = Query(text=question.text, spaces=(space,), limit=LOOKED_AT)
+    vector = worker.embed_questions([question.text])[0]
     search = replace(search_of(query, shard.generation, among, late=False), vector=vector)
     asked = terms(question.text)
     if among == ():
-        return Answer(question.label, np.zeros((0, len(BOTH) - 1)), np.zeros(0))
+        return Answer(question.label, (), ())
     candidates = shard.search(search)
     ranked = fuse(candidates, {}, question_of(question.text))
     best = list(islice((item for item in ranked if unit_of[item.id] not in question.replaced), LOOKED_AT))
     ids = [item.id for item in best]
     around = surroundings(candidates, ids[:COMPANY_AMONG], ids)
-    evidence, right = [], []
+    evidence = []
     for item in best:
-        unit = unit_of[item.id]
-        share = len(asked & terms(texts[unit])) / len(asked) if asked else 0.0
-        company = around.company.get(item.id)
-        evidence.append((item.cosine or 0.0, share, company or 0.0, float(company is None), around.crowd))
-        right.append(float(unit in question.wanted))
-    return Answer(question.label, np.clip(np.reshape(evidence, (-1, len(BOTH) - 1)), 0.0, 1.0), np.array(right))
+        share = len(asked & terms(texts[unit_of[item.id]])) / len(asked) if asked else 0.0
+        evidence.append(ResultEvidence(item.cosine, share, around.company.get(item.id), around.crowd))
+    if in_doubt(answered(evidence)):
+        first = evidence[:BEST_FOR_ANSWER]
+        passages = [passage_of(texts[unit_of[item.id]], question.text) for item in best[: len(first)]]
+        read = worker.read_answers(question.text, passages)
+        evidence[: len(first)] = [row._replace(read=one) for row, one in zip(first, read, strict=True)]
+    return Answer(question.label, tuple(evidence), tuple(unit_of[item.id] in question.wanted for item in best))
 
 
 def stored(node: Path, collections: Sequence[Collection]) -> dict[str, str]:
@@ -187,30 +196,44 @@ def measured(asked: Mapping[str, Sequence[Answer]]) -> tuple[dict[str, dict[str,
     rows, bins = {}, {}
     learned = [name for name in asked if name not in KEPT_BACK]
     for name, theirs in asked.items():
-        rows[name] = judged(theirs, BOTH, ANSWERED_BOTH)
-        bins[name] = [[round(float(value), DIGITS) for value in pair] for pair in binned(theirs, BOTH)]
+        plain = [unread(answer) for answer in theirs]
+        bins[name] = [[round(float(value), DIGITS) for value in pair] for pair in binned(plain, RELEVANT)]
         others = {other: asked[other] for other in learned if other != name}
-        if others and name not in KEPT_BACK:
-            rows[f"{name}, fitted on the others"] = judged(theirs, fitted(others), fitted(others, of_answer=True))
+        for read, row in ((plain, name), (theirs, f"{name}, verified")):
+            rows[row] = judged(read, RELEVANT, ANSWERED)
+            if others and name not in KEPT_BACK:
+                by_others = fitted(others), fitted(others, of_answer=True)
+                rows[f"{row}, fitted on the others"] = judged(read, *by_others)
     if learned:
         whole = {name: asked[name] for name in learned}
-        for name, of_answer in (("fitted on all", False), ("answered, fitted on all", True)):
-            rows[name] = {key: round(value, 2) for key, value in fitted(whole, of_answer=of_answer)._asdict().items()}
+        for of_answer in (False, True):
+            models = fitted(whole, of_answer=of_answer)
+            for kind, by in (("unread", models.both), ("read", models.read)):
+                name = f"{'answered' if of_answer else 'relevant'} {kind}, fitted on all"
+                rows[name] = {key: round(value, 2) for key, value in by._asdict().items()}
     return rows, bins
 
 
-def judged(asked: Sequence[Answer], by: Coefficients, by_of_answer: Coefficients) -> dict[str, float]:
+def unread(answer: Answer) -> Answer:
+    """The same as if no model had read it."""
+    return replace(answer, evidence=tuple(row._replace(read=None) for row in answer.evidence))
+
+
+def judged(asked: Sequence[Answer], relevant: Models, of_answer: Models) -> dict[str, float]:
     """Calibration error, AUROC and shares below the threshold of `abstain`."""
-    top = np.array([_top(answer, by) for answer in asked])
-    here = np.array([_logistic(_strongest(answer), by_of_answer) if len(answer.right) else 0.0 for answer in asked])
+    top = np.array([_top(answer, relevant) for answer in asked])
+    here = np.array([answered(answer.evidence, of_answer) for answer in asked])
     label = np.array([answer.label for answer in asked])
     scores = {one: top[label == one] for one in LABELS}
-    flagged = {one: here[label == one] < Settings().abstain_below for one in LABELS}
-    pairs = binned(asked, by)
+    sure = {one: here[label == one] for one in LABELS}
+    flagged = {one: sure[one] < Settings().abstain_below for one in LABELS}
+    pairs = binned(asked, relevant)
     found = {
         "questions": float(len(asked)),
+        "read": float(np.mean([any(row.read is not None for row in answer.evidence) for answer in asked])),
         "ECE": float(np.mean([abs(score - share) for score, share in pairs])),
         **{f"AUROC {one}": auroc(scores["answerable"], scores[one]) for one in LABELS[1:] if len(scores[one])},
+        **{f"answered {one}": auroc(sure["answerable"], sure[one]) for one in LABELS[1:] if len(sure[one])},
         **{f"abstains {one}": float(flagged[one].mean()) for one in LABELS if len(flagged[one])},
     }
     return {name: round(value, DIGITS) for name, value in found.items()}
@@ -219,11 +242,10 @@ def judged(asked: Sequence[Answer], by: Coefficients, by_of_answer: Coefficients
 def passing(asked: Sequence[Answer]) -> dict[str, dict[str, float]]:
     """By `min_score`: the share of right top results that pass, and of the questions of each label with a top result
     that passes. An answer that abstains passes nothing there, as in hooks."""
-    top = np.array([_top(answer, BOTH) for answer in asked])
-    right = np.array([len(answer.right) > 0 and answer.right[0] > 0 for answer in asked])
+    top = np.array([_top(answer, RELEVANT) for answer in asked])
+    right = np.array([any(answer.right[:1]) for answer in asked])
     label = np.array([answer.label for answer in asked])
-    here = np.array([_logistic(_strongest(answer), ANSWERED_BOTH) if len(answer.right) else 0.0 for answer in asked])
-    sure = here >= Settings().abstain_below
+    sure = np.array([answered(answer.evidence) for answer in asked]) >= Settings().abstain_below
     found = {}
     for cut in CUTS:
         passes = top >= cut
@@ -232,10 +254,10 @@ def passing(asked: Sequence[Answer]) -> dict[str, dict[str, float]]:
     return found
 
 
-def binned(asked: Sequence[Answer], by: Coefficients) -> list[tuple[float, float]]:
+def binned(asked: Sequence[Answer], by: Models) -> list[tuple[float, float]]:
     """Ten bins of equal weight by top score: the mean score, and the share of top results that answer."""
     top = np.array([_top(answer, by) for answer in asked])
-    right = np.array([answer.right[0] if len(answer.right) else 0.0 for answer in asked])
+    right = np.array([float(any(answer.right[:1])) for answer in asked])
     weight = weights_of(asked)
     order = np.argsort(top)
     until = np.cumsum(weight[order])
@@ -253,45 +275,48 @@ def weights_of(asked: Sequence[Answer]) -> Column:
     return np.array([len(asked) / len(counts) / counts[answer.label] for answer in asked])
 
 
-def _top(answer: Answer, by: Coefficients) -> float:
-    if not len(answer.right):
-        return 0.0
-    return falling([_logistic(row, by) for row in answer.evidence])[0]
+def _top(answer: Answer, by: Models) -> float:
+    return relevances(answer.evidence, models=by)[0] if answer.evidence else 0.0
 
 
-def _strongest(answer: Answer) -> Column:
-    """The evidence that an answer is here: the best cosine and share of the first results, and what surrounds the
-    first."""
-    found: Column = np.concatenate([answer.evidence[:BEST_FOR_ANSWER, :2].max(axis=0), answer.evidence[0, 2:]])
-    return found
+def fitted(asked: Mapping[str, Sequence[Answer]], *, of_answer: bool = False) -> Models:
+    """The logistic models of these corpora, each of the same weight: whether the first result answers, or with
+    `of_answer` whether an answer is here. The model of readings is fitted on the questions that were read."""
+    there = {name: [answer for answer in theirs if answer.evidence] for name, theirs in asked.items()}
+    read = {
+        name: [answer for answer in theirs if answer.evidence[0].read is not None] for name, theirs in there.items()
+    }
+    plain = {name: [unread(answer) for answer in theirs] for name, theirs in there.items()}
+    before = ANSWERED if of_answer else RELEVANT
+    return before._replace(both=_logistic(plain, of_answer), read=_logistic(read, of_answer))
 
 
-def _logistic(evidence: Column, by: Coefficients) -> float:
-    return float(1.0 / (1.0 + np.exp(-(evidence @ np.array(by[:-1]) + by.constant))))
-
-
-def fitted(asked: Mapping[str, Sequence[Answer]], *, of_answer: bool = False) -> Coefficients:
-    """The logistic model of these corpora, each of the same weight, by Newton's method: whether the first result
-    answers, or with `of_answer` whether an answer is here."""
-    rows, right, weight = [], [], []
+def _logistic(asked: Mapping[str, Sequence[Answer]], of_answer: bool) -> Coefficients:
+    """By Newton's method."""
+    rows, wanted, weight = [], [], []
     for theirs in asked.values():
-        first = [answer for answer in theirs if len(answer.right)]
-        rows.append(np.array([_strongest(answer) if of_answer else answer.evidence[0] for answer in first]))
-        right.append([answer.label == LABELS[0] if of_answer else answer.right[0] for answer in first])
-        whole = weights_of(first)
-        weight.append(whole * WEIGHT_OF_CORPUS / whole.sum())
-    values, wanted, share = np.concatenate(rows), np.concatenate(right).astype(float), np.concatenate(weight)
-    values = np.hstack([values, np.ones((len(values), 1))])
+        shares = weights_of(theirs)
+        for answer, share in zip(theirs, shares * WEIGHT_OF_CORPUS / shares.sum(), strict=True):
+            rows.append(_row(strongest_of(answer.evidence) if of_answer else answer.evidence[0]))
+            wanted.append(answer.label == LABELS[0] if of_answer else answer.right[0])
+            weight.append(share)
+    values, truth, share = np.array(rows), np.array(wanted, float), np.array(weight)
     if of_answer:  # among many near memories an answer is no less likely
         values[:, Coefficients._fields.index("crowd")] = 0.0
-    ridge = np.diag([*(RIDGE,) * (len(BOTH) - 1), 0.0])
-    found = np.zeros(len(BOTH))
+    ridge = np.diag([*(RIDGE,) * (values.shape[1] - 1), 0.0])
+    found = np.zeros(values.shape[1])
     for _ in range(STEPS):
         said = 1.0 / (1.0 + np.exp(-values @ found))
-        slope = values.T @ (share * (wanted - said)) - ridge @ found
+        slope = values.T @ (share * (truth - said)) - ridge @ found
         bend = (values * (share * said * (1.0 - said))[:, np.newaxis]).T @ values + ridge
         found += np.linalg.solve(bend, slope)
     return Coefficients(*found.tolist())
+
+
+def _row(evidence: ResultEvidence) -> list[float]:
+    """The values of the terms, in the order of Coefficients."""
+    values = {term.name: term.value for term in logit(evidence)}
+    return [values.get(name, 0.0) for name in Coefficients._fields]
 
 
 def _slug(name: str) -> str:
@@ -304,7 +329,7 @@ def _show(rows: Mapping[str, Mapping[str, float]]) -> None:
     for name, row in rows.items():
         table.add_row(name, *(f"{row[figure]:g}" if figure in row else "" for figure in names))
     Console(width=None if sys.stdout.isatty() else 180).print(table)
-    print({name: dict(row) for name, row in rows.items() if name.endswith("fitted on all")})
+    print(json.dumps({name: row for name, row in rows.items() if name.endswith("fitted on all")}, indent=1))
 
 
 if __name__ == "__main__":

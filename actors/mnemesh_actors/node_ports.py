@@ -8,6 +8,7 @@ from datetime import tzinfo
 from typing import Final, TypedDict
 
 from mnemesh_actors.consumers.follower import IndexFollower
+from mnemesh_actors.embedding.answer_reading import PackagedReranker
 from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.files.project_files import ProjectFiles
 from mnemesh_actors.generations.active_index import Serving
@@ -59,8 +60,8 @@ class Stamp(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePorts:
-    """`clock` gives milliseconds since the epoch; `entropy(n)` gives n random bytes; `reranker` is the handle of a
-    Reranker, if there is one."""
+    """`clock` gives milliseconds since the epoch; `entropy(n)` gives n random bytes; `reranker` reads a
+    question and its results, if there is one."""
 
     ledger: Handle[LedgerPort]
     serving: Serving
@@ -69,7 +70,7 @@ class NodePorts:
     entropy: Callable[[int], bytes]
     config: MeshConfig
     news: LogHead = field(default_factory=LogHead)
-    reranker: Handle[Rerank] | None = None
+    reranker: Handle[Rerank] | PackagedReranker | None = None
     foreground: Foreground = field(default_factory=Foreground)
     triggers: TriggerTable = field(default_factory=TriggerTable)
     graph: Handle[GraphStore] | None = None

@@ -134,11 +134,11 @@ def untrained(seed: int) -> Tree:
     return {"lora": lora, "plus": plus}
 
 
-def with_head(changes: Tree, seed: int) -> Tree:
+def with_head(changes: Tree, seed: int, classes: int = len(CLASSES)) -> Tree:
     """The same with a head of small numbers."""
-    shape = len(CLASSES), 4 * base().hidden
+    shape = classes, 4 * base().hidden
     weight = np.random.default_rng(seed).normal(0, 0.02, shape).astype(np.float32)
-    return {**changes, "head": {"weight": weight, "bias": np.zeros(len(CLASSES), np.float32)}}
+    return {**changes, "head": {"weight": weight, "bias": np.zeros(classes, np.float32)}}
 
 
 class Dropout:
@@ -195,7 +195,7 @@ def states_of(changes: Tree, weights: Mapping[str, Any], tokens: Any, types: Any
 
 
 def logits(changes: Tree, weights: Mapping[str, Any], batch: Batch, key: Any = None, rate: float = 0.0) -> Any:
-    """The three scores of each pair."""
+    """The scores of each pair, one of each class."""
     drop = Dropout(key, rate)
     tokens, types, mask, before, after = batch
     states = states_of(changes, weights, tokens, types, mask, drop)

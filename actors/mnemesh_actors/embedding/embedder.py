@@ -136,6 +136,11 @@ class EmbeddingPool(WorkerPool[Embed]):
         size = sum(len(older) + len(newer) for older, newer in pairs)
         return await self._ask(lambda worker: worker.read_pairs(pairs), size, generation)
 
+    async def read_answers(self, question: str, texts: list[str], generation: str) -> list[float]:
+        """Of each text how likely it answers the question. Raises Unavailable when no worker can read them."""
+        size = sum(len(question) + len(text) for text in texts)
+        return await self._ask(lambda worker: worker.read_answers(question, texts), size, generation)
+
     async def _ask(self, ask: Ask[Answer], chars: int, generation: str) -> Answer:
         return await self.ask(partial(_answer, ask=ask, generation=generation), 1 + chars / PATIENCE_CHARS)
 
@@ -171,6 +176,7 @@ class Embedder:
     pairs: str = PAIRS_OFF  # PAIRS_READY, PAIRS_OFF, or why no pairs of texts are read.
     pairs_fault: str = field(default="", init=False)  # Why the last reading of pairs failed, "" when it did not.
     questions: str = ""  # As in ModelInfo.
+    answers: str = PAIRS_OFF  # As in ModelInfo.
     _cache: OrderedDict[ModelText, Vector] = field(default_factory=OrderedDict, init=False)
     _cached_chars: int = field(default=0, init=False)
     _told_damaged: bool = field(default=False, init=False)
@@ -225,6 +231,10 @@ class Embedder:
                 raise
             self.pairs_fault = ""
             yield [reading_of(row) for row in rows.tolist()]
+
+    async def read_answers(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Of each text how likely it answers the question, in [0, 1]. Raises what the worker raised."""
+        return await self.workers.read_answers(question, list(texts), self.generation)
 
     async def idle(self, limit_s: float) -> None:
         """Return once nothing is being embedded, or after `limit_s`."""

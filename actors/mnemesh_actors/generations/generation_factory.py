@@ -74,6 +74,7 @@ class Workshop:
             prefixes=model.prefixes,
             pairs=model.pairs,
             questions=model.questions,
+            answers=model.answers,
         )
         apart = self.machine and self.server is None
         follower = IndexFollower(

@@ -131,6 +131,7 @@ class ModelInfo:
     prefixes: Prefixes = NO_PREFIXES
     pairs: str = PAIRS_OFF  # PAIRS_READY, PAIRS_OFF, or why two texts are not read side by side.
     questions: str = ""  # OWN_ENCODER, or why questions are embedded as texts are.
+    answers: str = PAIRS_OFF  # PAIRS_READY, or why a question is not read with a text.
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,6 +198,14 @@ def pair_judge(model: Located, cache: Path) -> tuple[Path, int]:
     return made
 
 
+def answer_reader(model: Located, cache: Path) -> tuple[Path, int] | str:
+    """The folder of the graph that reads a question and a text, made at first use, and the most tokens of a reading; or
+    why the model has none."""
+    from mnemesh_actors.models.pair_graph import ANSWERS_DELTAS_FILE, ANSWERS_FORM, GRAPH_FILE, pair_graph
+
+    return _changed(model, cache, ANSWERS_DELTAS_FILE, ANSWERS_FORM, Path("answer-reader", GRAPH_FILE), pair_graph)
+
+
 def question_encoder(model: Located, cache: Path) -> tuple[Path, int] | str:
     """The folder of the graph that embeds questions, made at first use, and the most tokens of a question; or why the
     model has none. Raises Unavailable when the graph can't be made."""

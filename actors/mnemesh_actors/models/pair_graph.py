@@ -1,5 +1,6 @@
-"""The pair judge as an ONNX graph: the embedder's own weights, changed by a small file of the package, and a head.
+"""A reader of two texts as an ONNX graph: the embedder's own weights, changed by a small file, and a head.
 
+There are two: the pair judge reads an older and a newer text, and the reader of answers reads a question and a text.
 The encoder reads `[CLS] older [SEP] newer [SEP]` as BERT does with two segments (Devlin et al. 2019, arXiv:1810.04805).
 The head sees the state of [CLS], the mean of each text, and the distance of the two means.
 
@@ -19,13 +20,16 @@ from mnemesh_actors.models.minilm_graph import encoded, masked_mean, placed
 
 DELTAS_FILE: Final = Path(__file__).with_name("pair_judge.npz")
 CLASSES: Final = ("repeats", "replaces", "apart")
+_READS: Final = "cls,older,newer,|older-newer|"
 # What the file of the changes must say of itself.
-FORM: Final[Mapping[str, Any]] = {"classes": [*CLASSES], "reads": "cls,older,newer,|older-newer|"}
+FORM: Final[Mapping[str, Any]] = {"classes": [*CLASSES], "reads": _READS}
 GRAPH_FILE: Final = "pairs.onnx"
+ANSWERS_DELTAS_FILE: Final = Path(__file__).with_name("answer_reader.npz")
+ANSWERS_FORM: Final[Mapping[str, Any]] = {"classes": ["answers", "apart"], "reads": _READS}
 
 
 def pair_graph(weights: ChangedWeights, config: Mapping[str, Any], tokens_max: int) -> SmallGraph:
-    graph = SmallGraph(weights, "pair-judge")
+    graph = SmallGraph(weights, "reader-of-pairs")
     graph.takes("words", "batch", "tokens", int(config["hidden_size"]), of="FLOAT")
     graph.takes("types", "batch", "tokens")
     for name in ("older", "newer"):
@@ -40,5 +44,5 @@ def pair_graph(weights: ChangedWeights, config: Mapping[str, Any], tokens_max: i
     features = graph.apply("Concat", first, older, newer, apart, axis=1)
     head = graph.apply("MatMul", features, graph.constant("head.weight.T", weights["head.weight"].T))
     graph.apply("Softmax", graph.apply("Add", head, graph.weight("head.bias")), axis=-1, name="probabilities")
-    graph.gives("probabilities", "batch", len(CLASSES))
+    graph.gives("probabilities", "batch", len(weights["head.bias"]))
     return graph

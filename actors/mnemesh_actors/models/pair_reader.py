@@ -1,4 +1,5 @@
-"""Reads two texts side by side: is the newer one the same again, another value of the same thing, or neither?
+"""Reads two texts side by side: is the newer one the same again, another value of the same thing, or neither? Or: does
+the second one answer the first?
 
 The graph of `pair_graph.py`, loaded at the first reading and let go after a while without one. Imported only when a
 model is loaded, as the engine is.
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from mnemesh_actors.models.changed_weights import WordTable
 from mnemesh_actors.models.embedding_engine import FETCH_ERRORS, Engine, session_of
 from mnemesh_actors.models.free_memory import give_back
-from mnemesh_actors.models.pair_graph import CLASSES, GRAPH_FILE
+from mnemesh_actors.models.pair_graph import GRAPH_FILE
 from mnemesh_memory.values.errors import Unavailable
 
 Probabilities = NDArray[np.float32]
@@ -35,8 +36,9 @@ class PairReader:
     """One for all workers of a process that have the same graph. Each calls `hold` first and `close` in the end. Any
     number of threads may read."""
 
-    def __init__(self, directory: Path, engine: Engine, tokens_max: int, threads: int) -> None:
+    def __init__(self, directory: Path, engine: Engine, tokens_max: int, threads: int, part: str) -> None:
         self._directory = directory
+        self._part = part
         self._engine = engine
         self._threads = threads
         self._room = tokens_max - SPECIAL
@@ -52,11 +54,11 @@ class PairReader:
             self._users += 1
 
     def read(self, pairs: Sequence[tuple[str, str]]) -> Probabilities:
-        """Of each pair (older, newer) the probabilities of `CLASSES`, and 1 when the graph has read each word of both
-        texts: float32 of shape (len(pairs), 4). Raises Unavailable when the graph can't be loaded."""
+        """Of each pair (older, newer) the probabilities of the classes, and 1 when the graph has read each word of both
+        texts: float32 of shape (len(pairs), classes + 1). Raises Unavailable when the graph can't be loaded."""
         texts = self._engine.tokens([text[:CHARS_MAX] for pair in pairs for text in pair])
         graph = self._loaded()
-        rows = np.empty((len(pairs), len(CLASSES) + 1), np.float32)
+        rows = np.empty((len(pairs), graph.classes + 1), np.float32)
         for row, pair, older, newer in zip(rows, pairs, texts[::2], texts[1::2], strict=True):
             read = fitted(older, newer, self._room)
             row[:-1] = graph.run(*read)
@@ -66,11 +68,11 @@ class PairReader:
     def _loaded(self) -> _Graph:
         with self._loading:
             if self._fault and time.monotonic() < self._read_at + KEPT_S:
-                raise Unavailable(self._fault, part="guard model")
+                raise Unavailable(self._fault, part=self._part)
             self._read_at, self._fault = time.monotonic(), ""
             if self._graph is None:
                 try:
-                    self._graph = _Graph(self._directory, self._engine, self._threads)
+                    self._graph = _Graph(self._directory, self._engine, self._threads, self._part)
                 except Unavailable as error:
                     self._fault = error.message
                     raise
@@ -122,13 +124,15 @@ def fitted(older: list[int], newer: list[int], room: int) -> Tokens:
 class _Graph:
     """The loaded graph with its table of words."""
 
-    def __init__(self, directory: Path, engine: Engine, threads: int) -> None:
+    def __init__(self, directory: Path, engine: Engine, threads: int, part: str) -> None:
+        self._part = part
         try:
             self._session = session_of(directory / GRAPH_FILE, threads)
             width = self._session.get_inputs()[0].shape[-1]
+            self.classes: int = self._session.get_outputs()[0].shape[-1]
             self._words = WordTable(directory / GRAPH_FILE, width)
         except FETCH_ERRORS as error:
-            raise Unavailable(f"the pair judge in {directory} can't be loaded: {error}; delete that folder") from error
+            raise Unavailable(f"the {part} in {directory} can't be loaded: {error}; delete that folder") from error
         self._first, self._between = engine.number_of("[CLS]"), engine.number_of("[SEP]")
         self._unknown = engine.number_of("[UNK]")
 
@@ -137,7 +141,7 @@ class _Graph:
         return self._unknown not in older and self._unknown not in newer
 
     def run(self, older: list[int], newer: list[int]) -> Probabilities:
-        """One pair: shape (len(CLASSES),). A run of several pairs takes as long, and the memory of all."""
+        """One pair: shape (classes,). A run of several pairs takes as long, and the memory of all."""
         ids = np.array([[self._first, *older, self._between, *newer, self._between]], np.int64)
         middle, shape = len(older) + 2, ids.shape
         types, of_older, of_newer = np.zeros(shape, np.int64), np.zeros(shape, np.float32), np.zeros(shape, np.float32)
@@ -151,8 +155,8 @@ class _Graph:
         try:
             (output,) = self._session.run(None, given)
         except FETCH_ERRORS as error:
-            raise Unavailable(f"the pair judge can't read: {error}", part="guard model") from error
+            raise Unavailable(f"the {self._part} can't read: {error}", part=self._part) from error
         probabilities: Probabilities = output[0]
         if not abs(float(probabilities.sum()) - 1) <= SUM_TOLERANCE:
-            raise Unavailable(f"the pair judge beside {self._words.path} is damaged; delete that folder")
+            raise Unavailable(f"the {self._part} beside {self._words.path} is damaged; delete that folder")
         return probabilities

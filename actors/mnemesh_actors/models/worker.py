@@ -21,7 +21,7 @@ from mnemesh_actors.models.embedding_model import (
     generation_of,
 )
 from mnemesh_actors.models.free_memory import give_back
-from mnemesh_actors.models.model_directory import cache_folder, locate, pair_judge, question_encoder
+from mnemesh_actors.models.model_directory import answer_reader, cache_folder, locate, pair_judge, question_encoder
 from mnemesh_actors.models.shared_model import shared
 from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 
@@ -51,6 +51,7 @@ class EmbeddingWorker:
         self._config = config
         self._engine: Engine | None = None
         self._pairs: PairReader | None = None
+        self._answers: PairReader | None = None
         self._questions: QuestionReader | None = None
         self._info: ModelInfo | None = None
 
@@ -70,6 +71,7 @@ class EmbeddingWorker:
                 # First what may fail: the reader of pairs is held from here on.
                 questions = self._question_reader(model, self._engine)
                 pairs = self._pair_reader(model, self._engine)
+                answers = self._answer_reader(model, self._engine)
                 give_back()
             width = self._engine.dimensions
             self._info = ModelInfo(
@@ -83,6 +85,7 @@ class EmbeddingWorker:
                 prefixes=model.prefixes,
                 pairs=pairs,
                 questions=questions,
+                answers=answers,
             )
         return self._info
 
@@ -96,8 +99,22 @@ class EmbeddingWorker:
             directory, tokens_max = pair_judge(model, cache_folder(self._config.cache_dir))
         except Unavailable as error:
             return error.message
-        self._pairs = shared(PairReader, directory, engine, tokens_max, self._config.threads)
+        self._pairs = shared(PairReader, directory, engine, tokens_max, self._config.threads, "guard model")
         self._pairs.hold()
+        return PAIRS_READY
+
+    def _answer_reader(self, model: Located, engine: Engine) -> str:
+        """Whether a question and a text can be read together, or why not. The graph is loaded at the first reading."""
+        from mnemesh_actors.models.pair_reader import PairReader
+
+        try:
+            made = answer_reader(model, cache_folder(self._config.cache_dir))
+        except Unavailable as error:
+            return error.message
+        if isinstance(made, str):
+            return made
+        self._answers = shared(PairReader, made[0], engine, made[1], self._config.threads, "answer reader")
+        self._answers.hold()
         return PAIRS_READY
 
     def _question_reader(self, model: Located, engine: Engine) -> str:
@@ -158,11 +175,22 @@ class EmbeddingWorker:
             raise Unavailable(f"pairs of texts are not read: {why}", part="guard model")
         return self._pairs.read([(_well_formed(older), _well_formed(newer)) for older, newer in pairs])
 
+    def read_answers(self, question: str, texts: list[str]) -> list[float]:
+        """Of each text how likely it answers the question, in [0, 1]. Raises Unavailable before `load`, and without a
+        model that reads a question and a text."""
+        why = self.info().answers
+        if self._answers is None:
+            raise Unavailable(f"a question is not read with its results: {why}", part="answer reader")
+        asked = _well_formed(question)
+        probabilities: list[float] = self._answers.read([(asked, _well_formed(text)) for text in texts])[:, 0].tolist()
+        return probabilities
+
     def close(self) -> None:
         """Let go of the model; `embed` raises Unavailable afterwards."""
-        if self._pairs is not None:
-            self._pairs.close()
-        self._engine = self._pairs = self._questions = None
+        for reader in (self._pairs, self._answers):
+            if reader is not None:
+                reader.close()
+        self._engine = self._pairs = self._answers = self._questions = None
         self._info = None
 
 

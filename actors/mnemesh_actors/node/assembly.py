@@ -16,6 +16,7 @@ from mnemesh_actors.consumers.consumer import ConsumerSet
 from mnemesh_actors.consumers.consumer_table import ConsumerParts
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.consumers.judge_parts import JudgeParts
+from mnemesh_actors.embedding.answer_reading import PACKAGED, PackagedReranker
 from mnemesh_actors.embedding.embedder import EmbeddingPool
 from mnemesh_actors.files.project_files import ProjectFiles
 from mnemesh_actors.generations.active_index import Serving
@@ -122,7 +123,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         news=serving.current.follower.news,
         files=ProjectFiles(directory.path),
         node_id=directory.node_id,
-        reranker=await _reranker(runtime, config),
+        reranker=await _reranker(runtime, config, serving),
         graph=(graph := await GRAPH.spawn_here(undo, str(directory.derived("graph.sqlite")))),
     )
     key = load_key(directory.key_file)
@@ -356,10 +357,14 @@ def _publishing(
     return commit
 
 
-async def _reranker(runtime: Runtime, config: StartConfig) -> Handle[Rerank] | None:
+async def _reranker(
+    runtime: Runtime, config: StartConfig, serving: Serving
+) -> Handle[Rerank] | PackagedReranker | None:
     """Loaded when configured, so that a node without its reranker fails at the start."""
     if config.reranker is None:
         return None
+    if config.reranker.name == PACKAGED:
+        return PackagedReranker(lambda: serving.current.embedder)
     reranker = await RERANKER.spawn(runtime, config.reranker)
     await reranker.load()
     return reranker

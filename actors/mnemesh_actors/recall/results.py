@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from mnemesh_actors.embedding.answer_reading import passage_of
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_memory.policy.dynamics.heat import heat_used
 from mnemesh_memory.policy.precedence import newer_first
@@ -124,11 +125,22 @@ def evidence_of(
     """The absolute evidence of each result."""
     asked = query.about or query.text
     return [
-        ResultEvidence(item.fused.cosine, share(asked, item.matched), around.company.get(item.fused.id), around.crowd)
+        ResultEvidence(
+            item.fused.cosine,
+            share(asked, item.matched),
+            around.company.get(item.fused.id),
+            around.crowd,
+            around.read.get(item.fused.id),
+        )
         if item.fused.score
         else NO_EVIDENCE
         for item in results
     ]
+
+
+def passage_read(item: FoundMemory, question: str) -> str:
+    """The passage of a result that is read beside the question."""
+    return passage_of((item.origin or item.memory).content, question)
 
 
 def judged(query: Query, results: Sequence[FoundMemory], around: Surroundings = NOTHING_AROUND) -> list[FoundMemory]:

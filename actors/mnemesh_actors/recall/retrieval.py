@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import IndexGeneration
+from mnemesh_actors.models.embedding_model import PAIRS_READY
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall import results, search_calls
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
@@ -28,7 +29,7 @@ from mnemesh_memory.ranking.coverage import coverage
 from mnemesh_memory.ranking.explanation import Explainer
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.fusion import fuse
-from mnemesh_memory.ranking.relevance import COMPANY_AMONG, answered, surroundings
+from mnemesh_memory.ranking.relevance import COMPANY_AMONG, Surroundings, answered, in_doubt, surroundings
 from mnemesh_memory.ranking.second_look.optional_signal import LOOKED_AT, Look, Sight, lifted, lowered
 from mnemesh_memory.ranking.signals import OPTIONAL
 from mnemesh_memory.text.traits import happened_at, question_of
@@ -42,6 +43,8 @@ from mnemesh_memory.values.rules import Rule
 PAGES_MAX = 25
 # The share of a recall's time that the model may take before words alone are matched.
 EMBEDDING_SHARE = 0.5
+# The share that the reader of answers may take; then the answer is judged without it.
+READING_SHARE = 0.2
 WORDS_MEMORIES_MAX = 1000
 RULES: Final = "rules"  # the signal
 Reasons: TypeAlias = tuple[str, ...]
@@ -217,11 +220,31 @@ class Retrieval:
         to_judge = [item for item in ordered if item.memory.id in ids]
         leading = [item.id for item in fused[:COMPANY_AMONG]]
         around = surroundings(candidates, leading, [item.fused.id for item in (*to_judge, *best)])
+        if query.verify and index_generation and in_doubt(answered(results.evidence_of(query, best, around))):
+            around, unread = await self._with_readings(index_generation, best, around)
+            degraded = (*degraded, *unread)
         scores = {item.memory.id: item for item in results.judged(query, to_judge, around)}
         shown = [scores[id_] for id_ in ids]
         passing = [item for item in shown if item.fused.score >= query.min_score]
         here = answered(results.evidence_of(query, best, around))
         return results.Matches(passing, covered, here, (*degraded, *self._rows.left_out), explainer)
+
+    async def _with_readings(
+        self, index_generation: IndexGeneration, best: Sequence[results.FoundMemory], around: Surroundings
+    ) -> tuple[Surroundings, Reasons]:
+        """The surroundings with how a model reads the best results beside the question, and why it could not."""
+        embedder, asked = index_generation.embedder, self._query.text
+        if embedder.answers != PAIRS_READY:
+            return around, ()
+        passages = [results.passage_read(item, asked) for item in best]
+        try:
+            async with asyncio.timeout(self._parts.config.recall_timeout_s * READING_SHARE):
+                read = await embedder.read_answers(asked, passages)
+        except TimeoutError:
+            return around, ("answer reader: it has not answered in time",)
+        except MnemeshError as error:
+            return around, (f"answer reader: {error.message}",)
+        return around._replace(read={item.fused.id: one for item, one in zip(best, read, strict=True)}), ()
 
     def _newer_first(self, ordered: list[results.FoundMemory]) -> list[results.FoundMemory]:
         """Of two memories that contradict each other the newer one comes first, with the score of the older one, when

@@ -48,5 +48,6 @@ RECALL: Final = MappingProxyType(
         "--time-words": ("time_words", "str"),
         "--time-zone": ("time_zone", "str"),
         "--probe": ("probe", "flag"),
+        "--verify": ("verify", "flag"),
     }
 )

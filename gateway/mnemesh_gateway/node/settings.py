@@ -143,7 +143,11 @@ class Settings:
         locals()[f"recall_weight_{_row.name}"] = _setting(_row.weight, _row.meaning, _number(0, 1))
     del _row
     reranker_model: str = _setting(
-        "", "Cross-encoder of fastembed's list, for recall_weight_rerank; empty for none.", TEXT, "name"
+        "",
+        "Reader of a question and its results, for recall_weight_rerank: packaged for the node's own, or a "
+        "cross-encoder of fastembed's list; empty for none.",
+        TEXT,
+        "name",
     )
     recall_rules: str = _setting("", "Memories that count more, less or not at all in recall.", RULES, "RULE; ...")
     abstain_below: float = _setting(0.15, "Probability of an answer below which recall flags abstain.", _number(0, 1))

@@ -9,6 +9,9 @@ order, which fusion and the second look have decided before.
 A second model estimates the probability that the space answers the question at all, for `abstain`. The first result may
 be wrong where an answer is, and a memory that stands alone is more often right but no more often there.
 
+Where that probability is in doubt, a model may have read the first results together with the question. Then its log
+odds count beside the same evidence, by coefficients of their own.
+
 `python -m bench.calibration` fits the coefficients on several corpora and prints the calibration of each.
 """
 
@@ -31,6 +34,11 @@ COMPANY_AMONG: Final = 10
 CROWD_PLACE: Final = 50
 # Results of an answer that are looked at for whether the space answers at all.
 BEST_FOR_ANSWER: Final = 3
+# A reading takes as long as two embeddings, so it is done between these probabilities of an answer alone.
+DOUBT_FROM: Final = 0.03
+DOUBT_TO: Final = 0.8
+# Log odds of a reading are cut at this distance from even odds.
+ODDS_MAX: Final = 8.0
 
 
 class ResultEvidence(NamedTuple):
@@ -41,6 +49,7 @@ class ResultEvidence(NamedTuple):
     share: float | None
     company: float | None = None  # The share of the best candidates that are of its session; None if it stands alone.
     crowd: float = 0.0  # The cosine of the candidate at CROWD_PLACE.
+    read: float | None = None  # By a model that has read question and text: the probability that the text answers.
 
 
 NO_EVIDENCE: Final = ResultEvidence(None, None)
@@ -52,20 +61,22 @@ class Surroundings(NamedTuple):
     # By id of a candidate that does not stand alone: the share of the best candidates that are of its session.
     company: Mapping[str, float] = MappingProxyType({})
     crowd: float = 0.0
+    read: Mapping[str, float] = MappingProxyType({})  # By id of a candidate that a model has read.
 
 
 NOTHING_AROUND: Final = Surroundings()
 
 
 class Coefficients(NamedTuple):
-    """Of the logit: per unit of cosine, of share and of company, for standing alone, per unit of crowd, and the
-    constant."""
+    """Of the logit: per unit of cosine, of share and of company, for standing alone, per unit of crowd and of the
+    value of a reading, and the constant."""
 
     cosine: float
     share: float
     company: float
     alone: float
     crowd: float
+    read: float
     constant: float
 
 
@@ -78,14 +89,30 @@ class Term(NamedTuple):
     weight: float
 
 
-# By the evidence that there is: both, the cosine alone, the share alone.
-BOTH: Final = Coefficients(5.5, 2.5, 1.9, 1.3, -1.65, -5.75)
-COSINE_ALONE: Final = Coefficients(7.05, 0.0, 0.0, 0.55, 0.0, -4.85)
-SHARE_ALONE: Final = Coefficients(0.0, 3.9, 0.0, 1.0, 0.0, -3.9)
-# The same for whether the space answers: by the best cosine and share of an answer, and by what surrounds the first.
-ANSWERED_BOTH: Final = Coefficients(5.75, 1.95, 1.3, 0.4, 0.0, -4.45)
-ANSWERED_COSINE: Final = Coefficients(7.2, 0.0, 0.0, 0.0, 0.0, -3.7)
-ANSWERED_SHARE: Final = Coefficients(0.0, 3.6, 0.0, 0.0, 0.0, -2.2)
+class Models(NamedTuple):
+    """The coefficients by the evidence that there is: both kinds, the cosine alone, the share alone, and both kinds
+    with a reading."""
+
+    both: Coefficients
+    cosine: Coefficients
+    share: Coefficients
+    read: Coefficients
+
+
+RELEVANT: Final = Models(
+    both=Coefficients(5.5, 2.5, 1.9, 1.3, -1.65, 0.0, -5.75),
+    cosine=Coefficients(7.05, 0.0, 0.0, 0.55, 0.0, 0.0, -4.85),
+    share=Coefficients(0.0, 3.9, 0.0, 1.0, 0.0, 0.0, -3.9),
+    read=Coefficients(4.0, 0.45, 2.0, 0.9, -2.95, 8.1, -8.3),
+)
+# The same for whether the space answers: by the best cosine, share and reading of an answer, and by what surrounds the
+# first.
+ANSWERED: Final = Models(
+    both=Coefficients(5.75, 1.95, 1.3, 0.4, 0.0, 0.0, -4.45),
+    cosine=Coefficients(7.2, 0.0, 0.0, 0.0, 0.0, 0.0, -3.7),
+    share=Coefficients(0.0, 3.6, 0.0, 0.0, 0.0, 0.0, -2.2),
+    read=Coefficients(4.45, 0.5, 1.4, 0.2, 0.0, 5.7, -6.35),
+)
 
 
 def surroundings(candidates: Candidates, best: Sequence[str], ids: Iterable[str]) -> Surroundings:
@@ -106,10 +133,19 @@ def surroundings(candidates: Candidates, best: Sequence[str], ids: Iterable[str]
     return Surroundings(company, crowd)
 
 
-def relevances(evidence: Iterable[ResultEvidence], shares: Iterable[tuple[float, float]] | None = None) -> list[float]:
+def relevances(
+    evidence: Iterable[ResultEvidence],
+    shares: Iterable[tuple[float, float]] | None = None,
+    models: Models = RELEVANT,
+) -> list[float]:
     """The score of each result, in [0, 1] and never rising; `evidence` is in the order of the answer, best first.
     `shares` are the shares that rules fill and take, as `with_rules` has them."""
-    values = [probability(row) for row in evidence]
+    rows = list(evidence)
+    values = [_logistic(_terms(row, models)) for row in rows]
+    # No text that was not read is more likely than those that were read before it.
+    read = [value for value, row in zip(values, rows, strict=True) if row.read is not None]
+    least = min(read, default=1.0)
+    values = [value if row.read is not None else min(value, least) for value, row in zip(values, rows, strict=True)]
     if shares is not None:
         values = [with_rules(value, more, less) for value, (more, less) in zip(values, shares, strict=True)]
     return [round(value, SCORE_DECIMALS) for value in falling(values)]
@@ -122,32 +158,55 @@ def probability(evidence: ResultEvidence) -> float:
 
 def logit(evidence: ResultEvidence) -> list[Term]:
     """The terms whose sum is the logit of `probability`; none without any evidence."""
-    return _terms(evidence, BOTH, COSINE_ALONE, SHARE_ALONE)
+    return _terms(evidence, RELEVANT)
 
 
-def answered(best: Sequence[ResultEvidence]) -> float:
+def answered(best: Sequence[ResultEvidence], models: Models = ANSWERED) -> float:
     """The probability that the space answers the question; `best` are the first results, best first."""
+    return round(_logistic(_terms(strongest_of(best), models)), SCORE_DECIMALS)
+
+
+def strongest_of(best: Sequence[ResultEvidence]) -> ResultEvidence:
+    """The best evidence of the first results, with what surrounds the first; NO_EVIDENCE without any."""
     known = [row for row in best[:BEST_FOR_ANSWER] if row.cosine is not None or row.share is not None]
     if not known:
-        return 0.0
+        return NO_EVIDENCE
     cosines = [row.cosine for row in known if row.cosine is not None]
     shares = [row.share for row in known if row.share is not None]
-    strongest = known[0]._replace(cosine=max(cosines, default=None), share=max(shares, default=None))
-    return round(_logistic(_terms(strongest, ANSWERED_BOTH, ANSWERED_COSINE, ANSWERED_SHARE)), SCORE_DECIMALS)
+    readings = [row.read for row in known if row.read is not None]
+    return known[0]._replace(
+        cosine=max(cosines, default=None), share=max(shares, default=None), read=max(readings, default=None)
+    )
 
 
-def _terms(evidence: ResultEvidence, both: Coefficients, cosine: Coefficients, share: Coefficients) -> list[Term]:
+def in_doubt(here: float) -> bool:
+    """Whether a reading of the first results may change what an answer says of itself, by its probability without."""
+    return DOUBT_FROM <= here <= DOUBT_TO
+
+
+def _terms(evidence: ResultEvidence, models: Models) -> list[Term]:
     if evidence.cosine is None and evidence.share is None:
         return []
-    by = cosine if evidence.share is None else share if evidence.cosine is None else both
+    by = models.cosine if evidence.share is None else models.share if evidence.cosine is None else models.both
+    read = evidence.read
+    if read is not None and by is models.both:
+        by = models.read
     company = evidence.company
     return [
         Term("cosine", evidence.cosine, _unit(evidence.cosine), by.cosine),
         Term("share", evidence.share, _unit(evidence.share), by.share),
         Term("alone", None, 1.0, by.alone) if company is None else Term("company", company, company, by.company),
         Term("crowd", evidence.crowd, evidence.crowd, by.crowd),
+        *(() if read is None else (Term("read", read, odds_value(read), by.read),)),
         Term("constant", None, 1.0, by.constant),
     ]
+
+
+def odds_value(read: float) -> float:
+    """The log odds of a probability, cut at ODDS_MAX and brought to [0, 1]."""
+    least = 1.0 / (1.0 + math.exp(ODDS_MAX))
+    kept = min(1.0 - least, max(least, read))
+    return (math.log(kept / (1.0 - kept)) + ODDS_MAX) / (2 * ODDS_MAX)
 
 
 def _logistic(terms: Sequence[Term]) -> float:

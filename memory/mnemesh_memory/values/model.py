@@ -295,6 +295,7 @@ class Query(MemoryFilter):
     time_zone: str = ""
     current_session: str = ""  # The session that asks.
     probe: bool = False  # No use, no firing.
+    verify: bool = False  # Read the best results beside the question where an answer is in doubt.
     about: str = ""  # The text without its words of time, for coverage. "" when that is the whole text.
     asked_at: int | None = None  # The end of the past stretch that words name: what was superseded later stays.
     weighing: tuple[Rule, ...] = ()  # Rules that raise or lower scores. Never given by a caller.

@@ -846,6 +846,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.RecallRequest.token_budget": "Stop before the results' texts exceed this many tokens; a best result that is longer alone is given by its snippet.",
         "mnemesh.v1.RecallRequest.trust": "Only memories of these trust classes, as in list.",
         "mnemesh.v1.RecallRequest.valid_at": "Only memories that held in the world at this time, from valid_from on and before valid_to. A missing bound is open, but a successor begins at the end of its predecessor. Memories superseded since are shown. Written as since.",
+        "mnemesh.v1.RecallRequest.verify": "Read the best three results beside the question with a small model, where it is in doubt whether they answer. Scores, answered and abstain are surer then, the order stays, and the answer takes some 10 to 30 ms longer. MCP does so when no limit is given.",
         "mnemesh.v1.RecallRequest.weights": "Weights of signals. dense and bm25: each from 0 to 100. statement, akin, phrases, structure, votes, graph, completion, rerank, diversity and latest: each from 0 (off) to 1. A missing one is as configured.",
         "mnemesh.v1.RecallResponse.abstain": "The answer is probably not here. Only a flag: results are given all the same.",
         "mnemesh.v1.RecallResponse.answered": "The probability that an answer is here, from 0 to 1; below abstain_below of the node, abstain is set. 0 without a query, which asks nothing.",

@@ -12,7 +12,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class RecallRequest(_message.Message):
-    __slots__ = ("query", "spaces", "limit", "mode", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "as_of", "min_score", "min_heat", "token_budget", "include_superseded", "include_archive", "sort", "weights", "paths", "agent", "session", "source_dir", "explain", "snippets_only", "space", "time_words", "time_zone", "valid_at", "current_session", "trust", "probe")
+    __slots__ = ("query", "spaces", "limit", "mode", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "as_of", "min_score", "min_heat", "token_budget", "include_superseded", "include_archive", "sort", "weights", "paths", "agent", "session", "source_dir", "explain", "snippets_only", "space", "time_words", "time_zone", "valid_at", "current_session", "trust", "probe", "verify")
     class WeightsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -51,6 +51,7 @@ class RecallRequest(_message.Message):
     CURRENT_SESSION_FIELD_NUMBER: _ClassVar[int]
     TRUST_FIELD_NUMBER: _ClassVar[int]
     PROBE_FIELD_NUMBER: _ClassVar[int]
+    VERIFY_FIELD_NUMBER: _ClassVar[int]
     query: str
     spaces: _containers.RepeatedScalarFieldContainer[str]
     limit: int
@@ -82,7 +83,8 @@ class RecallRequest(_message.Message):
     current_session: str
     trust: _containers.RepeatedScalarFieldContainer[str]
     probe: bool
-    def __init__(self, query: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., mode: _Optional[str] = ..., kinds: _Optional[_Iterable[str]] = ..., tags_any: _Optional[_Iterable[str]] = ..., tags_all: _Optional[_Iterable[str]] = ..., tags_none: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., min_heat: _Optional[float] = ..., token_budget: _Optional[int] = ..., include_superseded: _Optional[bool] = ..., include_archive: _Optional[bool] = ..., sort: _Optional[str] = ..., weights: _Optional[_Mapping[str, float]] = ..., paths: _Optional[_Iterable[str]] = ..., agent: _Optional[str] = ..., session: _Optional[str] = ..., source_dir: _Optional[str] = ..., explain: _Optional[bool] = ..., snippets_only: _Optional[bool] = ..., space: _Optional[str] = ..., time_words: _Optional[str] = ..., time_zone: _Optional[str] = ..., valid_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., current_session: _Optional[str] = ..., trust: _Optional[_Iterable[str]] = ..., probe: _Optional[bool] = ...) -> None: ...
+    verify: bool
+    def __init__(self, query: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., mode: _Optional[str] = ..., kinds: _Optional[_Iterable[str]] = ..., tags_any: _Optional[_Iterable[str]] = ..., tags_all: _Optional[_Iterable[str]] = ..., tags_none: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., min_heat: _Optional[float] = ..., token_budget: _Optional[int] = ..., include_superseded: _Optional[bool] = ..., include_archive: _Optional[bool] = ..., sort: _Optional[str] = ..., weights: _Optional[_Mapping[str, float]] = ..., paths: _Optional[_Iterable[str]] = ..., agent: _Optional[str] = ..., session: _Optional[str] = ..., source_dir: _Optional[str] = ..., explain: _Optional[bool] = ..., snippets_only: _Optional[bool] = ..., space: _Optional[str] = ..., time_words: _Optional[str] = ..., time_zone: _Optional[str] = ..., valid_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., current_session: _Optional[str] = ..., trust: _Optional[_Iterable[str]] = ..., probe: _Optional[bool] = ..., verify: _Optional[bool] = ...) -> None: ...
 
 class TimeRead(_message.Message):
     __slots__ = ("words", "since", "before", "zone", "event_id", "inside", "told")

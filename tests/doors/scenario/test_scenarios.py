@@ -287,6 +287,12 @@ async def test_recall_filters_and_honours_limit_and_token_budget(door: Door, spa
     assert {"share", "alone", "constant"} <= {part["name"] for part in estimate["parts"]}
     logit = sum(part["share"] for part in estimate["parts"])
     assert abs(1 / (1 + math.exp(-logit)) - estimate["probability"]) < 1e-5
+    asked = {"query": "which number does the queue have?", "spaces": [space], "limit": 3}
+    plain = await door.call("recall", **asked, explain=True)
+    verified = await door.call("recall", **asked, explain=True, verify=True)
+    names = [{part["name"] for part in one["results"][0]["estimate"]["parts"]} for one in (plain, verified)]
+    assert ["read" in parts for parts in names] == [False, True]
+    assert [hit["id"] for hit in verified["results"]] == [hit["id"] for hit in plain["results"]]
     empty = await door.call("recall", query="queue", spaces=[space], kinds=["person"])
     assert empty["notes"] == [f"kinds: there is no 'person' in the space '{space}'"]
 

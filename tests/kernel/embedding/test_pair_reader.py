@@ -203,7 +203,7 @@ def test_a_graph_that_can_not_be_loaded_is_tried_again_after_a_while_alone(
     loaded: Load, tmp_path: Path, deltas: Path
 ) -> None:
     worker = loaded(str(tmp_path))
-    (path,) = tmp_path.glob(f"*/{GRAPH_FILE}")
+    (path,) = tmp_path.glob(f"pair-judge-*/{GRAPH_FILE}")
     content = path.read_bytes()
     path.write_bytes(b"")
     with pytest.raises(Unavailable):

@@ -26,7 +26,7 @@ from mnemesh_memory.ranking.relevance import (
 unit = st.floats(0, 1)
 cosine = st.none() | st.floats(-1, 1) | st.just(math.nan)
 company = st.none() | unit
-evidence = st.builds(ResultEvidence, cosine, st.none() | unit, company, unit)
+evidence = st.builds(ResultEvidence, cosine, st.none() | unit, company, unit, st.none() | unit)
 
 
 @given(st.lists(evidence, max_size=30))
@@ -59,6 +59,11 @@ def test_more_evidence_never_means_a_lower_score(
 ) -> None:
     weaker = ResultEvidence(cosine, share, company, crowd)
     stronger = ResultEvidence(max(cosine, more), max(share, further), company, crowd)
+    for read in (more, further):
+        assert probability(stronger._replace(read=read)) >= probability(weaker._replace(read=read))
+    low, high = sorted((more, further))
+    assert probability(weaker._replace(read=high)) >= probability(weaker._replace(read=low))
+    assert answered([weaker._replace(read=high)]) >= answered([weaker._replace(read=low)])
     assert probability(stronger) >= probability(weaker)
     assert answered([stronger]) >= answered([weaker])
 

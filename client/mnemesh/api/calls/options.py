@@ -45,6 +45,7 @@ class RecallOptions(Filters, total=False):
     time_zone: str
     current_session: str
     probe: bool
+    verify: bool
 
 
 class ListOptions(Filters, total=False):

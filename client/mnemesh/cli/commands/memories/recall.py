@@ -39,6 +39,7 @@ class Wanted:
     time_words: Annotated[Text, option("RecallRequest.time_words", "--time-words", metavar="MODE")] = None
     time_zone: Annotated[Text, option("RecallRequest.time_zone", "--time-zone", metavar="NAME")] = None
     probe: Annotated[bool, option("RecallRequest.probe", "--probe")] = False
+    verify: Annotated[bool, option("RecallRequest.verify", "--verify")] = False
 
     def fields(self) -> dict[str, Any]:
         """The fields of the request that were given."""

@@ -1,0 +1,231 @@
+"""`python -m bench.training.answer_training`: train the reader of a question and a text, and write its file.
+
+Changes of low rank and a head teach the embedder's weights to tell whether a text answers a question. Each question is
+read with one text that answers and two that don't: a near one by the encoder of questions, and a neighbour in the talk.
+The loss is the cross-entropy of each pair, and of the three against each other. The questions are those of
+tests/data/questions, and of no corpus that recall is measured with. `--leave FILE` trains without a file and prints the
+figures on its questions. The training needs jax and optax.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import jax
+import numpy as np
+import optax
+from bench.texts.embedding_cache import EmbeddingCache
+from bench.training.pair_reader import (
+    TOKENS_MAX,
+    Encoded,
+    Floats,
+    Tree,
+    base,
+    batch_of,
+    encoded,
+    logits,
+    untrained,
+    width_of,
+    with_head,
+)
+from bench.training.question_training import DATA, embedded_by
+from bench.training.weight_changes import read, rounded, write
+
+from mnemesh_actors.models import question_graph
+from mnemesh_actors.models.pair_graph import ANSWERS_DELTAS_FILE, ANSWERS_FORM
+
+EXPECTED: Final = DATA / "answer_reader_expected.json"
+OTHERS: Final = 2
+GROUPS: Final = 10  # questions of a batch
+NEAR: Final = 16  # others are drawn from so many nearest texts of the file
+BESIDE: Final = 2  # a neighbour stands at most so many turns away
+EPOCHS: Final = 2
+RATE: Final = 8e-4
+WARM_UP: Final = 0.06
+LAST_RATE: Final = 0.02
+DROPOUT: Final = 0.1
+DECAY: Final = 0.01
+CLIPPED: Final = 1.0
+SECOND_MOMENT: Final = 0.99
+TOLD_EVERY: Final = 200
+AMONG: Final = 10  # results that are read when a file is measured
+
+
+class Asked(NamedTuple):
+    """A question with the texts that answer it, the nearest of its file that don't, and the neighbours of the first
+    ones in their talk that don't."""
+
+    file: str
+    question: str
+    answers: list[str]
+    near: list[str]
+    beside: list[str]
+
+
+def asked_in(path: Path, embedded: EmbeddingCache, encoder: Tree) -> list[Asked]:
+    """The questions of a file of notes or talks."""
+    texts: list[str] = []
+    talk: list[int] = []
+    wanted: list[tuple[str, list[int]]] = []
+    for number, line in enumerate(path.read_text("utf-8").splitlines()):
+        row = json.loads(line)
+        start = len(texts)
+        if "note" in row:
+            wanted += [(question, [start]) for question in row["questions"]]
+            texts.append(row["note"])
+        else:
+            wanted += [(one["q"], [start + turn for turn in one["evidence"]]) for one in row["questions"]]
+            texts += [f"[{speaker}] {text}" for speaker, text in row["turns"]]
+        talk += [number] * (len(texts) - start)
+    scores = embedded_by(encoder, [question for question, _ in wanted]) @ embedded.of(texts).T
+    found = []
+    for row, (question, places) in zip(scores, wanted, strict=True):
+        near = [at for at in np.argsort(-row, kind="stable")[: NEAR + len(places)].tolist() if at not in places]
+        beside = {at + step for at in places for step in range(-BESIDE, BESIDE + 1)} - set(places)
+        beside = {at for at in beside if 0 <= at < len(texts) and talk[at] == talk[places[0]]}
+        answers, others, neighbours = ([texts[at] for at in chosen] for chosen in (places, near, sorted(beside)))
+        found.append(Asked(path.stem, question, answers, others[:NEAR], neighbours))
+    return found
+
+
+def drawn(asked: Sequence[Asked], chance: np.random.Generator) -> Iterator[tuple[int, list[list[Encoded]]]]:
+    """Batches of groups of one width. The first text of a group answers."""
+    waiting: dict[int, list[list[Encoded]]] = {}
+    for at in chance.permutation(len(asked)):
+        one = asked[at]
+        others = [str(text) for text in chance.choice(one.near, OTHERS, replace=False)]
+        if one.beside:
+            others[-1] = str(chance.choice(one.beside))
+        group = [encoded(one.question, text) for text in [str(chance.choice(one.answers)), *others]]
+        width = max(width_of(pair) for pair in group)
+        waiting.setdefault(width, []).append(group)
+        if len(waiting[width]) == GROUPS:
+            yield width, waiting.pop(width)
+
+
+def trained(asked: Sequence[Asked], epochs: int, seed: int, begun_with: Tree | None = None) -> Iterator[Tree]:
+    """The changes after each epoch."""
+    chance = np.random.default_rng(seed)
+    steps = epochs * (len(asked) // GROUPS)
+    rate = optax.warmup_cosine_decay_schedule(0.0, RATE, int(steps * WARM_UP), steps, RATE * LAST_RATE)
+    changes = with_head(begun_with or untrained(seed), seed, 1)
+    matrices = jax.tree_util.tree_map(lambda values: values.ndim > 1, changes)
+    optimiser = optax.chain(
+        optax.clip_by_global_norm(CLIPPED), optax.adamw(rate, b2=SECOND_MOMENT, weight_decay=DECAY, mask=matrices)
+    )
+    state, step = optimiser.init(changes), jax.jit(partial(_step, optimiser))
+    key, losses, begun = jax.random.key(seed, impl="unsafe_rbg"), [], time.monotonic()
+    for _ in range(epochs):
+        for width, groups in drawn(asked, chance):
+            key, use = jax.random.split(key)
+            batch = batch_of([pair for group in groups for pair in group], width)
+            changes, state, loss = step(changes, state, base().weights, batch, use)
+            losses.append(float(loss))
+            if len(losses) % TOLD_EVERY == 0:
+                spent = time.monotonic() - begun
+                print(f"step {len(losses)} of {steps}: {np.mean(losses[-TOLD_EVERY:]):.3f}, {spent:.0f} s", flush=True)
+        yield rounded(changes)
+
+
+def _step(optimiser: Any, changes: Tree, state: Any, weights: Any, batch: Any, key: Any) -> tuple[Tree, Any, Any]:
+    def loss(now: Tree) -> Any:
+        scores = logits(now, weights, batch, key, DROPOUT)[:, 0].reshape(GROUPS, 1 + OTHERS)
+        first, others = scores[:, 0], scores[:, 1:]
+        each = (jax.nn.softplus(-first) + jax.nn.softplus(others).sum(-1)).mean()
+        return each + (jax.nn.logsumexp(scores, -1) - first).mean()
+
+    value, slope = jax.value_and_grad(loss)(changes)
+    change, state = optimiser.update(slope, state, changes)
+    return optax.apply_updates(changes, change), state, value
+
+
+_logits: Final = jax.jit(logits)
+
+
+def odds(changes: Tree, pairs: Sequence[Encoded]) -> Floats:
+    """The log odds of each pair that its text answers its question."""
+    found = np.zeros(len(pairs), np.float32)
+    order = sorted(range(len(pairs)), key=lambda at: len(pairs[at].tokens))
+    size = GROUPS * (1 + OTHERS)
+    for start in range(0, len(order), size):
+        places = order[start : start + size]
+        chosen = [pairs[at] for at in places] + [pairs[places[0]]] * (size - len(places))
+        width = max(width_of(pair) for pair in chosen)
+        found[places] = np.asarray(_logits(changes, base().weights, batch_of(chosen, width)))[: len(places), 0]
+    return found
+
+
+def of_two_classes(changes: Tree) -> Tree:
+    """The changes as the graph reads them, whose softmax of two classes is the logistic function of one."""
+    head = {part: np.concatenate([values, np.zeros_like(values)]) for part, values in changes["head"].items()}
+    return {**changes, "head": head}
+
+
+def expect(changes: Tree) -> None:
+    """Write the probabilities of the questions on which a test compares the graph of the product with this encoder."""
+    rows = json.loads(EXPECTED.read_text("utf-8"))
+    for row in rows:
+        found = odds(changes, [encoded(row["question"], text) for text in row["texts"]])
+        row["probabilities"] = (1 / (1 + np.exp(-found.astype(float)))).round(5).tolist()
+    EXPECTED.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def figures(changes: Tree, asked: Sequence[Asked]) -> str:
+    """How often the reader puts a text that answers above the nearest that don't, and the area under the ROC curve of
+    all pairs."""
+    groups = [[one.answers[0], *one.near[:AMONG]] for one in asked]
+    pairs = [encoded(one.question, text) for one, group in zip(asked, groups, strict=True) for text in group]
+    scores = odds(changes, pairs).reshape(len(asked), -1)
+    ranks = (scores >= scores[:, :1]).sum(1)
+    right, wrong = scores[:, 0], np.sort(scores[:, 1:].ravel())
+    area = np.searchsorted(wrong, right).mean() / len(wrong)
+    return f"{len(asked)} questions: first {np.mean(ranks == 1):.3f}, MRR {np.mean(1 / ranks):.3f}, area {area:.3f}"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Train on all files and write the reader, or on all but some, and measure."""
+    parser = argparse.ArgumentParser(prog="bench.training.answer_training", description=__doc__)
+    parser.add_argument("--leave", action="append", default=[], help="a file that is measured, not learned")
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    parser.add_argument("--share", type=float, default=1.0, help="of the questions, for a short trial")
+    parser.add_argument("--begun-with", type=Path, help="a file of changes to begin with")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--vectors", type=Path, default=Path("question_vectors.npz"), help="vectors of texts, kept")
+    parser.add_argument("--target", type=Path, default=ANSWERS_DELTAS_FILE)
+    options = parser.parse_args(argv)
+    cache, encoder = EmbeddingCache(options.vectors), read(question_graph.DELTAS_FILE)
+    asked = [one for path in sorted(DATA.glob("*.jsonl")) for one in asked_in(path, cache, encoder)]
+    cache.save()
+    learned = [one for one in asked if one.file not in options.leave]
+    chance = np.random.default_rng(options.seed)
+    learned = [learned[at] for at in chance.permutation(len(learned))[: int(len(learned) * options.share)]]
+    print(f"{len(learned)} questions to learn from", flush=True)
+    begun = None
+    if options.begun_with is not None:
+        begun = {part: value for part, value in read(options.begun_with).items() if part != "head"}
+    for changes in trained(learned, options.epochs, options.seed, begun):
+        for name in options.leave:
+            print(name, figures(changes, [one for one in asked if one.file == name]), flush=True)
+        told = {
+            "tokens_max": TOKENS_MAX,
+            **ANSWERS_FORM,
+            "made_by": f"python -m bench.training.answer_training {' '.join(argv)}",
+            "made_of": sorted({one.file for one in learned}),
+            "examples": hashlib.sha256(json.dumps(learned).encode()).hexdigest()[:12],
+        }
+        write(of_two_classes(changes), options.target, told)
+    if not options.leave:
+        expect(changes)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
