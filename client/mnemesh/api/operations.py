@@ -370,7 +370,8 @@ class Operations:
         signals dense and bm25, and of the optional ones. `include_superseded`, `include_archive`, `explain`,
         `snippets_only`. `time_words` of the query ("last week", "before the release") prefer, only or off, in `time_zone`
         (IANA): see `Recalled.time`. `current_session` is the session that asks; its own words stand above equals.
-        A `probe` leaves no trace: no use is counted, and no trigger fires.
+        A `probe` leaves no trace: no use is counted, and no trigger fires. `verify` reads the best results beside the
+        question, where an answer is in doubt.
 
         >>> for result in client.recall("how do we deploy?", space="team/payments", limit=3).results:
         ...     print(f"{result.score:.2f}  {result.content}")

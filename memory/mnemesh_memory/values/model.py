@@ -1,7 +1,6 @@
 """The values that travel between the layers: plain, frozen, without behaviour and without a clock.
 
-Times are integer milliseconds since the epoch, UTC. Ids are lower-case UUID text. A missing text is "", a missing
-number or time is None.
+Times are whole milliseconds since the epoch, UTC. Ids are lower-case UUID text. A missing text is "", all else None.
 """
 
 from __future__ import annotations
