@@ -169,7 +169,7 @@ def _answer(
     for item in best:
         share = len(asked & terms(texts[unit_of[item.id]])) / len(asked) if asked else 0.0
         evidence.append(ResultEvidence(item.cosine, share, around.company.get(item.id), around.crowd))
-    if in_doubt(answered(evidence)):
+    if in_doubt(evidence):
         first = evidence[:BEST_FOR_ANSWER]
         passages = [passage_of(texts[unit_of[item.id]], question.text) for item in best[: len(first)]]
         read = worker.read_answers(question.text, passages)

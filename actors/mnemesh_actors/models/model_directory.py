@@ -260,7 +260,7 @@ def made_once(target: Path, make: Callable[[Path], str]) -> str:
     except OSError as error:
         raise Unavailable(
             f"the model can't be prepared in {target.parent}: {error}; set model_cache_dir to a folder that can be "
-            "written and has 200 MB free",
+            "written and has 250 MB free",
             field="model_cache_dir",
         ) from error
     return revision

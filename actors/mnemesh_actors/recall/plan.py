@@ -142,7 +142,7 @@ class RecallPlan:
         """The plan for the matches that the rules or the archive may keep back; None when neither does."""
         if self.own.include_archive and all(rule.weight is not None for rule in self.rules):
             return None
-        return replace(self, query=replace(self.own, include_archive=True, token_budget=None), rules=())
+        return replace(self, query=replace(self.own, include_archive=True, token_budget=None, verify=False), rules=())
 
     def asked_at(self, event: Memory | None) -> int | None:
         """The last moment of the stretch that words name, of a question about the past: a memory that was superseded
@@ -201,7 +201,9 @@ def steps(plan: RecallPlan, answers: Answers) -> Iterator[SearchStep]:
         return
     only = window._replace(only=True)
     if not asked.inside(answers[Role.MAIN]):
-        yield SearchStep(Role.INSIDE, replace(asked.query, window=only, limit=1, sort="relevance", token_budget=None))
+        yield SearchStep(
+            Role.INSIDE, replace(asked.query, window=only, limit=1, sort="relevance", token_budget=None, verify=False)
+        )
     if Role.INSIDE in answers and not answers[Role.INSIDE].results:
         if query.time_words == "prefer":
             # With other words another memory may match well enough.

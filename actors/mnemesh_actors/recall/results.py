@@ -139,8 +139,11 @@ def evidence_of(
 
 
 def passage_read(item: FoundMemory, question: str) -> str:
-    """The passage of a result that is read beside the question."""
-    return passage_of((item.origin or item.memory).content, question)
+    """What is read of a result: the title, and the passage with the question's words. Of a redirected result it is that
+    of the memory that matched."""
+    of = item.origin or item.memory
+    passage = passage_of(of.content, question)
+    return f"{of.title}: {passage}" if of.title else passage
 
 
 def judged(query: Query, results: Sequence[FoundMemory], around: Surroundings = NOTHING_AROUND) -> list[FoundMemory]:

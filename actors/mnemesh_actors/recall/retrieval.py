@@ -220,7 +220,7 @@ class Retrieval:
         to_judge = [item for item in ordered if item.memory.id in ids]
         leading = [item.id for item in fused[:COMPANY_AMONG]]
         around = surroundings(candidates, leading, [item.fused.id for item in (*to_judge, *best)])
-        if query.verify and index_generation and in_doubt(answered(results.evidence_of(query, best, around))):
+        if query.verify and index_generation and in_doubt(results.evidence_of(query, best, around)):
             around, unread = await self._with_readings(index_generation, best, around)
             degraded = (*degraded, *unread)
         scores = {item.memory.id: item for item in results.judged(query, to_judge, around)}

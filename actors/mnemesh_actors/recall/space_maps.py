@@ -87,7 +87,7 @@ class SpaceMaps:
         InvalidArgument without a question."""
         if not text.strip():
             raise InvalidArgument("query", "nothing", f"1 to {limits.QUERY_CHARS_MAX:,} characters", missing=True)
-        answer = await self._recall(caller, Query(text=text, spaces=tuple(spaces), limit=COVERING, verify=True))
+        answer = await self._recall(caller, Query(text=text, spaces=tuple(spaces), limit=COVERING))
         held = {
             stem(word) for hit in answer.results for word in content_words(f"{hit.memory.title} {hit.memory.content}")
         }

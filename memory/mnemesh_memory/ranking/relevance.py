@@ -34,7 +34,8 @@ COMPANY_AMONG: Final = 10
 CROWD_PLACE: Final = 50
 # Results of an answer that are looked at for whether the space answers at all.
 BEST_FOR_ANSWER: Final = 3
-# A reading takes as long as two embeddings, so it is done between these probabilities of an answer alone.
+# A reading takes as long as nearly three embeddings of a question. Nothing is read outside of these probabilities of an
+# answer: some 5 of 100 questions.
 DOUBT_FROM: Final = 0.03
 DOUBT_TO: Final = 0.8
 # Log odds of a reading are cut at this distance from even odds.
@@ -111,7 +112,7 @@ ANSWERED: Final = Models(
     both=Coefficients(5.75, 1.95, 1.3, 0.4, 0.0, 0.0, -4.45),
     cosine=Coefficients(7.2, 0.0, 0.0, 0.0, 0.0, 0.0, -3.7),
     share=Coefficients(0.0, 3.6, 0.0, 0.0, 0.0, 0.0, -2.2),
-    read=Coefficients(4.45, 0.5, 1.4, 0.2, 0.0, 5.7, -6.35),
+    read=Coefficients(4.45, 0.5, 1.4, 0.2, 0.0, 5.7, -6.2),
 )
 
 
@@ -140,12 +141,7 @@ def relevances(
 ) -> list[float]:
     """The score of each result, in [0, 1] and never rising; `evidence` is in the order of the answer, best first.
     `shares` are the shares that rules fill and take, as `with_rules` has them."""
-    rows = list(evidence)
-    values = [_logistic(_terms(row, models)) for row in rows]
-    # No text that was not read is more likely than those that were read before it.
-    read = [value for value, row in zip(values, rows, strict=True) if row.read is not None]
-    least = min(read, default=1.0)
-    values = [value if row.read is not None else min(value, least) for value, row in zip(values, rows, strict=True)]
+    values = [_logistic(_terms(row, models)) for row in evidence]
     if shares is not None:
         values = [with_rules(value, more, less) for value, (more, less) in zip(values, shares, strict=True)]
     return [round(value, SCORE_DECIMALS) for value in falling(values)]
@@ -179,9 +175,12 @@ def strongest_of(best: Sequence[ResultEvidence]) -> ResultEvidence:
     )
 
 
-def in_doubt(here: float) -> bool:
-    """Whether a reading of the first results may change what an answer says of itself, by its probability without."""
-    return DOUBT_FROM <= here <= DOUBT_TO
+def in_doubt(best: Sequence[ResultEvidence]) -> bool:
+    """Whether a reading of the first results may change what an answer says of itself. Readings count beside both kinds
+    of evidence alone."""
+    strongest = strongest_of(best)
+    both = strongest.cosine is not None and strongest.share is not None
+    return both and DOUBT_FROM <= answered(best) <= DOUBT_TO
 
 
 def _terms(evidence: ResultEvidence, models: Models) -> list[Term]:

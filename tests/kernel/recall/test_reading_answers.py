@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from recall_scene import READER, Here, found, running
 
-from mnemesh_actors.embedding.answer_reading import PackagedReranker
+from mnemesh_actors.embedding.answer_reading import PACKAGED, PackagedReranker
 from mnemesh_actors.generations import generation_factory
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.models.embedding_model import PAIRS_OFF, PAIRS_READY
 from mnemesh_actors.node_ports import MeshConfig
+from mnemesh_actors.recall.results import FoundMemory, passage_read
+from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.relevance import BEST_FOR_ANSWER
 from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 from mnemesh_memory.values.model import Draft
@@ -29,6 +32,7 @@ class Reading(EmbeddingWorker):
     asked: list[tuple[str, list[str]]]
     fault: Exception | None = None
     probability = 0.5
+    by_text: Mapping[str, float] = MappingProxyType({})
     state = PAIRS_READY
 
     def load(self) -> object:  # type: ignore[override]
@@ -39,12 +43,13 @@ class Reading(EmbeddingWorker):
         if Reading.fault is not None:
             raise Reading.fault
         Reading.asked.append((question, texts))
-        return [Reading.probability] * len(texts)
+        return [Reading.by_text.get(text, Reading.probability) for text in texts]
 
 
 @pytest.fixture
 async def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Here]:
-    Reading.asked, Reading.fault, Reading.probability, Reading.state = [], None, 0.5, PAIRS_READY
+    Reading.asked, Reading.fault, Reading.probability, Reading.by_text = [], None, 0.5, {}
+    Reading.state = PAIRS_READY
     monkeypatch.setattr(generation_factory, "EMBEDDER", replace(generation_factory.EMBEDDER, make=Reading))
     config = MeshConfig(recall_timeout_s=20.0, write_timeout_s=60.0, abstain_below=0.15)
     async with running(tmp_path, model=ModelConfig(download=False), mesh=config) as mesh:
@@ -134,3 +139,40 @@ async def test_a_node_whose_model_has_no_reader_refuses_the_packaged_reranker(he
     here.patch.setattr(here.mesh._parts.embedder, "answers", "only the packaged weights have one")
     with pytest.raises(InvalidArgument, match=r"reranker_model: .*another one, or empty: only the packaged weights"):
         PackagedReranker(lambda: here.mesh._parts.embedder)
+
+
+async def test_a_reading_counts_for_its_own_text(here: Here) -> None:
+    plain = await here.recall(DOUBTFUL, verify=True, explain=True)
+    first, second = found(plain)[:2]
+    Reading.by_text = {first: 0.9, second: 0.4}
+    answer = await here.recall(DOUBTFUL, verify=True, explain=True)
+    read = {}
+    for hit in answer.results[:2]:
+        assert hit.estimate is not None
+        read[hit.memory.content] = [part.raw for part in hit.estimate.parts if part.name == "read"]
+    assert read == {first: [0.9], second: [0.4]}
+
+
+async def test_nothing_is_read_where_a_reading_would_not_count(here: Here) -> None:
+    await here.recall(DOUBTFUL, verify=True, mode="keyword")
+    assert Reading.asked == []
+
+
+async def test_a_title_is_read_before_the_passage_that_has_the_words(here: Here) -> None:
+    text = "Nothing of note. " * 40 + "The zeppelin lands on Friday."
+    memory = await here.remember(text, title="Airfield", force=True)
+    read = passage_read(FoundMemory(memory, Fused(memory.id, 1.0)), "which day does the zeppelin land?")
+    assert read.startswith("Airfield: ")
+    assert "zeppelin lands on Friday" in read
+    assert len(read) < len(text)
+
+
+async def test_a_node_starts_with_the_packaged_reranker(tmp_path: Path) -> None:
+    packaged = ModelConfig(name=PACKAGED, download=False)
+    async with running(tmp_path, model=ModelConfig(download=False), reranker=packaged) as mesh:
+        for text in TEXTS:
+            await mesh.remember(READER, Draft(content=text, space="s", force=True))
+        scene = Here(mesh, "s")
+        answer = await scene.recall("what does the ferry carry?", weights={"rerank": 1.0})
+    assert found(answer)[0] == "The ferry carries bicycles"
+    assert answer.degraded == ()

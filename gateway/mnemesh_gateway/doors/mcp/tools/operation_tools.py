@@ -101,8 +101,6 @@ def _tool(operation: Operation) -> ToolRow:
         fields, detail = tool_fields.read(arguments)
         if name == "recall" and detail == tool_fields.SNIPPETS:
             fields["snippets_only"] = True
-        if name == "recall" and "limit" not in fields:
-            fields.setdefault("verify", True)
         request = operation.read_json(fields)
         response = await operation.run(gate, caller, request)
         if name == "recall" and "limit" not in fields:
