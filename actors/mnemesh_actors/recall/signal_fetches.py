@@ -5,6 +5,7 @@ A fetch gives the same sight, completed.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
@@ -14,9 +15,12 @@ from mnemesh_memory.consolidation.votes import votes
 from mnemesh_memory.ranking.second_look import astrocyte_votes, completion, graph_nearness, rerank
 from mnemesh_memory.ranking.second_look.optional_signal import Sight
 from mnemesh_memory.ranking.signals import OPTIONAL
+from mnemesh_memory.values.errors import Unavailable
 
 # A cross-encoder reads each pair anew, some 10 ms of one core.
 RERANKED: Final = 20
+# The share of a recall's time that it may take; then the order stays as it is.
+RERANKING_SHARE: Final = 0.5
 
 
 async def _vectors(parts: NodePorts, index_generation: IndexGeneration, sight: Sight) -> Sight:
@@ -46,7 +50,11 @@ async def _judgements(parts: NodePorts, index_generation: IndexGeneration, sight
         return sight
     shown = [look.id for look in sight.looks[:RERANKED] if look.id in sight.memories]
     texts = [sight.memories[id_].content for id_ in shown]
-    judged = dict(zip(shown, await parts.reranker.relevance(sight.query.text, texts), strict=True))
+    try:
+        async with asyncio.timeout(parts.config.recall_timeout_s * RERANKING_SHARE):
+            judged = dict(zip(shown, await parts.reranker.relevance(sight.query.text, texts), strict=True))
+    except TimeoutError:
+        raise Unavailable("it has not answered in time", part="reranker") from None
     return sight._replace(values=judged)
 
 

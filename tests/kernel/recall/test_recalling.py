@@ -428,6 +428,15 @@ async def test_a_cross_encoder_has_its_say_when_there_is_one(harbour: Here) -> N
     assert found(answer) == found(plain)
     assert answer.degraded == ("reranker: it has died",)
 
+    class Hangs:
+        async def relevance(self, question: str, texts: list[str]) -> list[float]:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    harbour.with_parts(reranker=Hangs(), config=replace(harbour.mesh._parts.config, recall_timeout_s=2.0))
+    answer = await harbour.recall("when is the harbour closed?", weights=weights)
+    assert (found(answer), answer.degraded) == (found(plain), ("reranker: it has not answered in time",))
+
 
 async def test_the_rules_of_the_owner_raise_lower_and_hide(harbour: Here) -> None:
     asked = "when is the harbour closed?"
