@@ -206,7 +206,7 @@ def test_every_option_of_recall_arrives(cli: Run, node: RecordingNode) -> None:
         "--valid-at", "2026-05-14", "--include-superseded", "--include-archive", "--sort", "recency", "--weight",
         "dense=0.5", "--weight", "bm25=1", "--path", "*.py", "--by", "owner/x", "--session", "s", "--source-dir", "/d",
         "--explain", "--snippets-only", "--trust", "own", "--time-words", "only", "--time-zone", "Asia/Tokyo",
-        "--current-session", "s", "--probe",
+        "--current-session", "s", "--probe", "--verify",
     )  # fmt: skip
     assert ended.status == 0
     (sent,) = node.requests("Recall")
