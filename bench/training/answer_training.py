@@ -36,7 +36,7 @@ from bench.training.pair_reader import (
     width_of,
     with_head,
 )
-from bench.training.question_training import DATA, embedded_by
+from bench.training.question_training import CLIPPED, DATA, DECAY, DROPOUT, SECOND_MOMENT, embedded_by
 from bench.training.weight_changes import read, rounded, write
 
 from mnemesh_actors.models import question_graph
@@ -51,17 +51,13 @@ EPOCHS: Final = 2
 RATE: Final = 8e-4
 WARM_UP: Final = 0.06
 LAST_RATE: Final = 0.02
-DROPOUT: Final = 0.1
-DECAY: Final = 0.01
-CLIPPED: Final = 1.0
-SECOND_MOMENT: Final = 0.99
 TOLD_EVERY: Final = 200
 AMONG: Final = 10  # results that are read when a file is measured
 
 
 class Asked(NamedTuple):
-    """A question with the texts that answer it, the nearest of its file that don't, and the neighbours of the first
-    ones in their talk that don't."""
+    """A question with the texts that answer it. The others don't answer: `near` are the nearest of its file, `beside`
+    stand near the answers in their talk."""
 
     file: str
     question: str

@@ -235,7 +235,7 @@ class Retrieval:
         """The surroundings with how a model reads the best results beside the question, and why it could not."""
         embedder, asked = index_generation.embedder, self._query.text
         if embedder.answers != PAIRS_READY:
-            return around, ()
+            return around, (f"answer reader: {embedder.answers}",)
         passages = [results.passage_read(item, asked) for item in best]
         try:
             async with asyncio.timeout(self._parts.config.recall_timeout_s * READING_SHARE):
