@@ -146,6 +146,7 @@ class Views(Histories):
         }
 
     chains = question(reads.chains)
+    behind = question(reads.behind)
     stats = question(reads.stats)
     export_page = question(reads.export_page)
     tagged = question(reads.tagged)

@@ -51,8 +51,11 @@ class Removing:
         For an admin a whole id also names a memory with only pending or quarantined changes here. Raises NotFound,
         InvalidArgument (ambiguous), PermissionDenied unless the caller is an admin or began the memory."""
         memory: Memory | None = None
+        behind: list[str] = []
         try:
             memory = await find(self._parts, caller, key, forgotten=True)
+            async with answered(self._parts, "ledger"):
+                behind = await self._parts.ledger.behind(memory.id)
             gone = await self._erased(caller, memory.id)
         except NotFound as unseen:
             gone = await self._out_of_view(caller, key, unseen)
@@ -81,6 +84,7 @@ class Removing:
             pending=tuple(pending),
             begun=memory.created_at if memory else 0,
             as_admin=gone.type == ERASE,
+            behind=tuple(behind),
         )
 
     async def _refused(self, caller: Caller, ids: Sequence[str]) -> dict[str, str]:
@@ -240,6 +244,7 @@ class Purged:
     begun: int = 0  # Time of creation (ms), 0 when nothing here tells.
     # Not the eraser's own memory, so only nodes that believe the admins of this node erase their copy.
     as_admin: bool = False
+    behind: tuple[str, ...] = ()  # Superseded memories that it replaced or that repeat it. They stay.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -772,6 +772,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.PendingEntry.type": "change or a kind of erasure.",
         "mnemesh.v1.PurgeRequest.id": "Id, unique id prefix (6 characters or more) or title; forgotten ones are found, too. A whole id also finds a memory erased before. For an admin it finds one with only waiting or refused changes here.",
         "mnemesh.v1.PurgeResponse.backups": "Paths of this node's backups that may still hold it. A caller who does not administer the node gets a count.",
+        "mnemesh.v1.PurgeResponse.behind": "Ids of superseded memories that it replaced, or that repeat it in other words. They stay, out of recall, and may hold what was to be erased: purge them, too.",
         "mnemesh.v1.PurgeResponse.changes": "Changes deleted here. 0 when it had been erased before, or when only waiting or refused changes were here.",
         "mnemesh.v1.PurgeResponse.id": "Id of the memory that is gone.",
         "mnemesh.v1.PurgeResponse.not_told": "Names of peers, called by this node, that keep it because they do not erase with this node. A caller other than the owner gets a count.",

@@ -213,20 +213,22 @@ class PurgeRequest(_message.Message):
     def __init__(self, id: _Optional[str] = ...) -> None: ...
 
 class PurgeResponse(_message.Message):
-    __slots__ = ("id", "space", "changes", "pending", "backups", "not_told")
+    __slots__ = ("id", "space", "changes", "pending", "backups", "not_told", "behind")
     ID_FIELD_NUMBER: _ClassVar[int]
     SPACE_FIELD_NUMBER: _ClassVar[int]
     CHANGES_FIELD_NUMBER: _ClassVar[int]
     PENDING_FIELD_NUMBER: _ClassVar[int]
     BACKUPS_FIELD_NUMBER: _ClassVar[int]
     NOT_TOLD_FIELD_NUMBER: _ClassVar[int]
+    BEHIND_FIELD_NUMBER: _ClassVar[int]
     id: str
     space: str
     changes: int
     pending: str
     backups: _containers.RepeatedScalarFieldContainer[str]
     not_told: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., changes: _Optional[int] = ..., pending: _Optional[str] = ..., backups: _Optional[_Iterable[str]] = ..., not_told: _Optional[_Iterable[str]] = ...) -> None: ...
+    behind: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., changes: _Optional[int] = ..., pending: _Optional[str] = ..., backups: _Optional[_Iterable[str]] = ..., not_told: _Optional[_Iterable[str]] = ..., behind: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RememberRequest(_message.Message):
     __slots__ = ("content", "kind", "title", "space", "tags", "importance", "paths", "source", "valid_from", "valid_to", "keywords", "attrs", "links", "tier", "supersedes", "sensitive", "force", "idempotency_key", "wait", "created_at")

@@ -196,6 +196,11 @@ def test_a_peer_that_does_not_erase_may_never_have_had_the_memory() -> None:
     assert list(people.held(gone)) == ["hub: does not erase with this node, and keeps its copy of the memory, if any"]
 
 
+def test_what_a_purge_leaves_behind_comes_with_the_command_that_erases_it() -> None:
+    gone = value(values.Purged, behind=("m1",))
+    assert list(people.kept_behind(gone)) == ["superseded and kept, may hold the same: mnemesh purge m1"]
+
+
 def test_of_no_memory_it_is_not_said_how_it_would_be_forgotten(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     forgetting(monkeypatch, ())
     assert cli("bulk-forget", "--tag", "borne-by-none").out == "0 memories would be forgotten\n"

@@ -241,6 +241,16 @@ def successor(db: sqlite3.Connection, id_: str) -> str:
     return str(row[0] or "") if row else ""
 
 
+def behind(db: sqlite3.Connection, id_: str) -> list[str]:
+    """Superseded memories of its space that this memory replaced or that repeat it, the newest first."""
+    rows = db.execute(
+        "SELECT old.id FROM memory AS old JOIN memory AS new ON new.space = old.space WHERE new.id = ? "
+        "AND old.state = 'superseded' AND json_extract(old.detail, '$.superseded_by') = new.id ORDER BY old.id DESC",
+        (id_,),
+    )
+    return [str(row[0]) for row in rows]
+
+
 def timeline(db: sqlite3.Connection, middle: Memory, before: int, after: int) -> tuple[list[Memory], int]:
     """Active neighbours in time of `middle`, no rules, of its session or else of its space, and its position."""
     if middle.source.session:

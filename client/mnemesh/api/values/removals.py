@@ -37,7 +37,8 @@ class Bulk:
 class Purged:
     """A memory that was erased for good: how many changes went, 0 when it had been erased before. `pending` names parts
     that leave the node's files later, "" when nothing is left. `backups` are the node's backups that may still hold
-    it. `not_told` names the peers that keep theirs."""
+    it. `not_told` names the peers that keep theirs. `behind` has the ids of superseded memories that it replaced or that
+    repeat it: they stay."""
 
     id: str
     space: str
@@ -45,3 +46,4 @@ class Purged:
     pending: str
     backups: tuple[str, ...]
     not_told: tuple[str, ...]
+    behind: tuple[str, ...]

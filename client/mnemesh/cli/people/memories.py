@@ -161,6 +161,12 @@ def held(gone: values.Bulk | values.Purged) -> Iterator[str]:
         yield f"{one_line(peer)}: does not erase with this node, and keeps its copy of the memory, if any"
 
 
+def kept_behind(gone: values.Purged) -> Iterator[str]:
+    """What is left of the text in memories that stepped back."""
+    for id_ in gone.behind:
+        yield paint(f"superseded and kept, may hold the same: mnemesh purge {id_}", YELLOW)
+
+
 def written(done: values.Written) -> Iterator[str]:
     """Action, id and reason."""
     yield f"{paint(done.action, GREEN)}  {short_id(done.memory.id)}  {clip(title_of(done.memory))}"

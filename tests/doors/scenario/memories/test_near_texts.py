@@ -66,6 +66,18 @@ async def test_a_text_in_another_order_is_kept_once_and_restored_by_one_call(doo
     assert (await door.call("remember", content=text, space=space))["memory"]["id"] == kept
 
 
+async def test_a_purge_names_what_it_leaves_of_the_text_in_memories_that_stepped_back(door: Door, space: str) -> None:
+    first = (await door.call("remember", content="Merges wait for one review", space=space))["memory"]["id"]
+    text = "If a build is red, nobody merges"
+    standing = (await door.call("supersede", id=first, content=text))["memory"]["id"]
+    told = await door.call("remember", content="Nobody merges if the build is red", space=space)
+    kept = told["hint"].split('"')[1]
+    gone = await door.call("purge", id=standing)
+    assert sorted(gone["behind"]) == sorted([first, kept])
+    assert (await door.call("get", ids=[kept]))["memories"][0]["content"] == "Nobody merges if the build is red"
+    assert [(await door.call("purge", id=id_))["behind"] for id_ in (first, kept)] == [[], []]
+
+
 async def _recalled(door: Door, space: str, text: str) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = (await door.call("recall", query=text, spaces=[space]))["results"]
     return results

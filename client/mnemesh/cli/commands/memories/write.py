@@ -196,7 +196,7 @@ def purge(shell: Shell, id: Id, yes: Yes = False, space: Space = None) -> None:
         gone = client.purge(named)
     later = f"; {one_line(gone.pending)}" if gone.pending else ""
     line = f"PURGE  {gone.id}  {count_of(gone.changes, 'change')} erased from {one_line(gone.space)}{later}"
-    shell.answer(gone, lambda: [line, *people.held(gone)])
+    shell.answer(gone, lambda: [line, *people.held(gone), *people.kept_behind(gone)])
 
 
 COMMANDS: Final = tuple(
