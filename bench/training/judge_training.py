@@ -3,7 +3,8 @@
 Small changes of low rank teach the embedder's weights three cases: the newer text repeats the older one, replaces it,
 or stands apart. `--leave HAND` trains without the pairs of a hand and prints the figures on them. With `--limits` the
 pairs that were left out give the limits of the guard. With `--ship` the file is written too, so that a run gives both
-the model and its own limits. The training needs jax and optax. The product needs neither.
+the model and its own limits. `--mean FILE ...` trains nothing and takes the mean of models that began with the same
+one (Wortsman et al. 2022, arXiv:2203.05482). The training needs jax and optax. The product needs neither.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from mnemesh_memory.policy.judge.reading import LIMITS_FILE, REPEATS_RATHER, Rea
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 EXPECTED: Final = pair_judge.GUARD / "pair_judge_expected.json"
+HISTORIES: Final = ROOT / "tests" / "data" / "histories"
 LIMITS: Final = ROOT / "memory" / "mnemesh_memory" / LIMITS_FILE
 NEW_HANDS: Final = tuple(path.stem for path in sorted(pair_judge.GUARD.glob("judge_*.jsonl")))
 REPEATS, REPLACES, APART = range(3)
@@ -58,6 +60,9 @@ CLASS_OF: Final = {
 KEPT: Final = {"made": 0.35, "strangers": 0.25, "histories": 0.6}
 # Of each new hand one pair in so many gives a pair of strangers.
 STRANGERS_EVERY: Final = 8
+# Of a memory of a history its nearest elders are read, as the guard does at rest: so many, from this cosine on.
+NEIGHBOURS: Final = 5
+NEIGHBOURS_COSINE_MIN: Final = 0.25
 # An update turned round is no pair of its class; each other pair is read in both orders.
 EPOCHS: Final = 5
 RATE: Final = 1e-3
@@ -101,6 +106,29 @@ def examples() -> list[Example]:
         for one, other in chance.integers(len(rows), size=(len(rows) // STRANGERS_EVERY, 2)):
             if one != other:
                 found.append(Example(rows[one]["older"], rows[other]["newer"], APART, hand, "stranger", True))
+    return found + [one for path in sorted(HISTORIES.glob("[a-z]_*.json")) for one in _of_history(path)]
+
+
+def _of_history(path: Path) -> list[Example]:
+    """Each memory of a history of a team beside the one that it replaces, and beside its nearest elders that stand."""
+    memories = json.loads(path.read_text("utf-8"))["memories"]
+    vectors = pair_judge.embedded([one["content"] for one in memories])
+    replaced: dict[str, str | None] = {one["id"]: one["supersedes"] for one in memories}
+    found, hand = [], f"history_{path.stem[0]}"
+    for at, newer in enumerate(memories):
+        chain, last = set(), replaced[newer["id"]]
+        while last:
+            chain.add(last)
+            last = replaced[last]
+        near = []
+        for older in memories[:at]:
+            cosine = float(vectors[older["content"]] @ vectors[newer["content"]])
+            if older["id"] == newer["supersedes"]:
+                found.append(Example(older["content"], newer["content"], REPLACES, hand, "update", turns=False))
+            elif older["id"] not in chain and cosine >= NEIGHBOURS_COSINE_MIN:
+                near.append((cosine, older["content"]))
+        for _, text in sorted(near, reverse=True)[:NEIGHBOURS]:
+            found.append(Example(text, newer["content"], APART, hand, "distinct", turns=True))
     return found
 
 
@@ -172,6 +200,12 @@ def _step(
     return optax.apply_updates(changes, change), state, value
 
 
+def mean_of(models: Sequence[Tree]) -> Tree:
+    """The mean of each weight of models of one origin."""
+    found: Tree = jax.tree_util.tree_map(lambda *values: np.mean(values, axis=0), *models)
+    return found
+
+
 def description(learned_from: Sequence[Example], argv: Sequence[str]) -> dict[str, Any]:
     """The origin of the file and the limits of its model, as stored in the file."""
     return {
@@ -239,6 +273,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", type=Path, default=DELTAS_FILE)
     parser.add_argument("--new", nargs="+", default=[], help="hands that the file that is there has not seen")
+    parser.add_argument("--mean", nargs="+", type=Path, default=[], help="trained models whose mean is taken")
     parser.add_argument("--again", type=float, default=1.0, help="the share of the other hands that is read again")
     options = parser.parse_args(argv)
     found = examples()
@@ -246,7 +281,12 @@ def main(argv: Sequence[str]) -> int:
     print(f"{len(learned_from)} pairs to learn from", flush=True)
     ships = options.ship or not options.leave
     changes: Tree = {}
-    for changes in trained(learned_from, options.epochs, options.seed, read(DELTAS_FILE) if options.further else None):
+    if options.mean:
+        models: Iterator[Tree] = iter([rounded(mean_of([read(file) for file in options.mean]))])
+    else:
+        begun = read(DELTAS_FILE) if options.further else None
+        models = trained(learned_from, options.epochs, options.seed, begun)
+    for changes in models:
         if ships:
             write(changes, options.target, description(learned_from, argv))
     if ships:

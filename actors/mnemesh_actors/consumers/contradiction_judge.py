@@ -152,7 +152,9 @@ class ContradictionJudge:
             for memory in wider:
                 ordered = sorted(near.get(memory.id, {}).items(), key=lambda pair: (-pair[1], pair[0]))
                 earlier = [pair for pair in ordered if pair[0] in firsts and firsts[pair[0]] < firsts[memory.id]]
-                nearest[memory.id] = {id_: cosine for id_, cosine in earlier[:NEAREST] if cosine >= guard.COSINE_MIN}
+                nearest[memory.id] = {
+                    id_: cosine for id_, cosine in earlier[:NEAREST] if cosine >= guard.WIDE_NEAREST_MIN
+                }
             wider = [
                 memory
                 for memory in wider
