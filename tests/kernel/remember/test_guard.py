@@ -37,12 +37,29 @@ def memory(
     return OlderText(id="old", text=text, kind=kind, cosine=cosine, replaceable=replaceable, later=later)
 
 
-@pytest.mark.parametrize(("cosine", "read"), [(0.5, True), (0.4, False)])
-def test_a_model_at_rest_reads_a_near_pair_without_a_common_word(cosine: float, read: bool) -> None:
+@pytest.mark.parametrize(("cosine", "read"), [(0.31, True), (0.29, False)])
+def test_a_model_at_rest_reads_the_nearest_memory_without_a_common_word(cosine: float, read: bool) -> None:
     beside = memory("Invoices live in PostgreSQL.", cosine=cosine)
     text = "Billing moved to a managed MySQL."
     assert to_read(text, "fact", [beside], "", {}) == ()
     assert to_read(text, "fact", [beside], "", {}, widely=True) == ((beside,) if read else ())
+
+
+@pytest.mark.parametrize("read", [Reading(0.01, 0.98, 0.01, whole=True), None])
+def test_a_far_memory_is_contested_only_when_a_model_has_read_it(read: Reading | None) -> None:
+    far = replace(memory("Tills take paper vouchers.", cosine=0.32), read=read)
+    verdict = judge("Tills no longer take paper vouchers.", "fact", [far])
+    assert bool(verdict.target_id) is (read is not None)
+
+
+@pytest.mark.parametrize(("cosine", "read"), [(0.46, True), (0.44, False)])
+def test_a_model_at_rest_reads_a_farther_memory_without_a_common_word_when_it_is_near(
+    cosine: float, read: bool
+) -> None:
+    nearest = replace(memory("Billing is ours.", cosine=0.6), id="nearest")
+    beside = memory("Invoices live in PostgreSQL.", cosine=cosine)
+    found = to_read("Billing moved to a managed MySQL.", "fact", [nearest, beside], "", {}, widely=True)
+    assert found == ((nearest, beside) if read else (nearest,))
 
 
 @pytest.mark.parametrize(
