@@ -60,7 +60,7 @@ CLASS_OF: Final = {
 KEPT: Final = {"made": 0.35, "strangers": 0.25, "histories": 0.6}
 # Of each new hand one pair in so many gives a pair of strangers.
 STRANGERS_EVERY: Final = 8
-# Of a memory of a history its nearest elders are read, as the guard does at rest: so many, from this cosine on.
+# Of a memory of a history so many of its nearest elders are read, from this cosine on.
 NEIGHBOURS: Final = 5
 NEIGHBOURS_COSINE_MIN: Final = 0.25
 # An update turned round is no pair of its class; each other pair is read in both orders.
@@ -110,7 +110,7 @@ def examples() -> list[Example]:
 
 
 def _of_history(path: Path) -> list[Example]:
-    """Each memory of a history of a team beside the one that it replaces, and beside its nearest elders that stand."""
+    """Each memory of a history beside the one that it replaces, and beside its nearest elders of other facts."""
     memories = json.loads(path.read_text("utf-8"))["memories"]
     vectors = pair_judge.embedded([one["content"] for one in memories])
     replaced: dict[str, str | None] = {one["id"]: one["supersedes"] for one in memories}
@@ -217,6 +217,15 @@ def description(learned_from: Sequence[Example], argv: Sequence[str]) -> dict[st
     }
 
 
+def origins(files: Sequence[Path], left: Sequence[str], argv: Sequence[str]) -> dict[str, Any]:
+    """The origin of a mean: the commands and hands of its models. Raises SystemExit when one knows a hand of `left`."""
+    told = [json.loads(np.load(file)["meta"].tobytes()) for file in files]
+    seen = sorted({hand for one in told for hand in one["made_of"]})
+    if both := sorted(set(seen) & set(left)):
+        raise SystemExit(f"leave: {', '.join(both)} was learned from by one of the models of --mean")
+    return {**description([], argv), "made_of": seen, "mean_of": [one["made_by"] for one in told]}
+
+
 def expect(changes: Tree) -> None:
     """Write the probabilities of the pairs on which a test compares the graph of the product with this encoder."""
     rows = json.loads(EXPECTED.read_text("utf-8"))
@@ -282,13 +291,15 @@ def main(argv: Sequence[str]) -> int:
     ships = options.ship or not options.leave
     changes: Tree = {}
     if options.mean:
+        told = origins(options.mean, options.leave, argv)
         models: Iterator[Tree] = iter([rounded(mean_of([read(file) for file in options.mean]))])
     else:
+        told = description(learned_from, argv)
         begun = read(DELTAS_FILE) if options.further else None
         models = trained(learned_from, options.epochs, options.seed, begun)
     for changes in models:
         if ships:
-            write(changes, options.target, description(learned_from, argv))
+            write(changes, options.target, told)
     if ships:
         expect(changes)
     if not options.leave:

@@ -30,9 +30,9 @@ RESULT: Final = Path(__file__).resolve().parents[1] / "results" / "histories.jso
 MORE: Final = TEAM.parent / "histories"
 # By name the files of a set. No model was trained on the six of `measured`, which chose what is read at rest.
 SETS: Final = {
-    "given": TEAM.glob("given_*.json"),
-    "measured": MORE.glob("measured_*.json"),
-    "held out": TEAM.glob("held_out_*.json"),
+    "given": (TEAM, "given_*.json"),
+    "measured": (MORE, "measured_*.json"),
+    "held out": (TEAM, "held_out_*.json"),
 }
 WAYS: Final = ("plainly", "hints heard", "by hand")
 COUNTS: Final = (
@@ -59,8 +59,8 @@ def main(argv: Sequence[str]) -> int:
         raise SystemExit("python -m bench.writing.histories takes no arguments")
     rows: dict[str, dict[str, float]] = {}
     with fresh_node() as client:
-        for name, files in SETS.items():
-            paths = sorted(files)
+        for name, (folder, pattern) in SETS.items():
+            paths = sorted(folder.glob(pattern))
             for way in WAYS:
                 counts: dict[str, float] = {}
                 for path in paths:

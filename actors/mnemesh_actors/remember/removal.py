@@ -51,15 +51,13 @@ class Removing:
         For an admin a whole id also names a memory with only pending or quarantined changes here. Raises NotFound,
         InvalidArgument (ambiguous), PermissionDenied unless the caller is an admin or began the memory."""
         memory: Memory | None = None
-        behind: list[str] = []
         try:
             memory = await find(self._parts, caller, key, forgotten=True)
-            async with answered(self._parts, "ledger"):
-                behind = await self._parts.ledger.behind(memory.id)
             gone = await self._erased(caller, memory.id)
         except NotFound as unseen:
             gone = await self._out_of_view(caller, key, unseen)
         facts = await erase_derived(self._parts.ledger, [gone.id], self._parts.clock())
+        behind = await self._parts.ledger.behind(gone.id, gone.space)
         last = max([gone.seq, *(seq for _, seq in facts)])
         serving = self._parts.serving
         serving.forget()
@@ -133,16 +131,21 @@ class Removing:
             refused = await self._refused(caller, ids) if ids else {}
             return replace(_bulk(caller, page, refused, purge=purge, dry_run=True), left_out=left_out)
         pending: set[str] = set()
+        behind: dict[str, None] = {}
 
         async def gone(id_: str) -> None:
             if purge:
-                pending.update((await self.purge(caller, id_)).pending)
+                purged = await self.purge(caller, id_)
+                pending.update(purged.pending)
+                behind.update(dict.fromkeys(purged.behind))
+                behind.pop(id_, None)
             else:
                 await self._writing.forget(caller, id_)
 
         refused = await _each(gone, (memory.id for memory in page.memories))
+        done = _bulk(caller, page, refused, purge=purge, dry_run=False)
         return replace(
-            _bulk(caller, page, refused, purge=purge, dry_run=False), pending=tuple(sorted(pending)), left_out=left_out
+            done, pending=tuple(sorted(pending)), left_out=left_out, behind=tuple(behind)[: limits.BEHIND_MAX]
         )
 
     async def tidy(
@@ -244,7 +247,7 @@ class Purged:
     begun: int = 0  # Time of creation (ms), 0 when nothing here tells.
     # Not the eraser's own memory, so only nodes that believe the admins of this node erase their copy.
     as_admin: bool = False
-    behind: tuple[str, ...] = ()  # Superseded memories that it replaced or that repeat it. They stay.
+    behind: tuple[str, ...] = ()  # Memories that stepped back for it and stay.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,6 +261,7 @@ class Bulk:
     spaces: tuple[str, ...] = ()  # Spaces of `ids`.
     others: tuple[str, ...] = ()  # Spaces with memories of other principals among `ids`.
     oldest: int = 0  # When the first of `ids` was made (ms).
+    behind: tuple[str, ...] = ()  # Memories that stepped back for those of a purge and stay.
     pending: tuple[str, ...] = ()  # Parts of purged memories that leave the files of this node later.
     cursor: str = ""  # Where the next call goes on, "" when nothing is left.
     left_out: int = 0  # Count of further memories, had the listing been of every state.

@@ -177,7 +177,7 @@ class BulkForgetRequest(_message.Message):
     def __init__(self, which: _Optional[_Union[ListRequest, _Mapping]] = ..., purge: _Optional[bool] = ..., dry_run: _Optional[bool] = ...) -> None: ...
 
 class BulkForgetResponse(_message.Message):
-    __slots__ = ("matched", "ids", "dry_run", "refused", "pending", "backups", "not_told", "cursor", "left_out")
+    __slots__ = ("matched", "ids", "dry_run", "refused", "pending", "backups", "not_told", "cursor", "left_out", "behind")
     MATCHED_FIELD_NUMBER: _ClassVar[int]
     IDS_FIELD_NUMBER: _ClassVar[int]
     DRY_RUN_FIELD_NUMBER: _ClassVar[int]
@@ -187,6 +187,7 @@ class BulkForgetResponse(_message.Message):
     NOT_TOLD_FIELD_NUMBER: _ClassVar[int]
     CURSOR_FIELD_NUMBER: _ClassVar[int]
     LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    BEHIND_FIELD_NUMBER: _ClassVar[int]
     matched: int
     ids: _containers.RepeatedScalarFieldContainer[str]
     dry_run: bool
@@ -196,7 +197,8 @@ class BulkForgetResponse(_message.Message):
     not_told: _containers.RepeatedScalarFieldContainer[str]
     cursor: str
     left_out: int
-    def __init__(self, matched: _Optional[int] = ..., ids: _Optional[_Iterable[str]] = ..., dry_run: _Optional[bool] = ..., refused: _Optional[_Iterable[_Union[Refused, _Mapping]]] = ..., pending: _Optional[_Iterable[str]] = ..., backups: _Optional[_Iterable[str]] = ..., not_told: _Optional[_Iterable[str]] = ..., cursor: _Optional[str] = ..., left_out: _Optional[int] = ...) -> None: ...
+    behind: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, matched: _Optional[int] = ..., ids: _Optional[_Iterable[str]] = ..., dry_run: _Optional[bool] = ..., refused: _Optional[_Iterable[_Union[Refused, _Mapping]]] = ..., pending: _Optional[_Iterable[str]] = ..., backups: _Optional[_Iterable[str]] = ..., not_told: _Optional[_Iterable[str]] = ..., cursor: _Optional[str] = ..., left_out: _Optional[int] = ..., behind: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Refused(_message.Message):
     __slots__ = ("id", "reason")

@@ -198,7 +198,7 @@ def test_a_peer_that_does_not_erase_may_never_have_had_the_memory() -> None:
 
 def test_what_a_purge_leaves_behind_comes_with_the_command_that_erases_it() -> None:
     gone = value(values.Purged, behind=("m1",))
-    assert list(people.kept_behind(gone)) == ["superseded and kept, may hold the same: mnemesh purge m1"]
+    assert list(people.kept_behind(gone)) == ["stepped back for it and stays, may hold the same text: mnemesh purge m1"]
 
 
 def test_of_no_memory_it_is_not_said_how_it_would_be_forgotten(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from told_texts import SIX
 
 from mnemesh_memory.policy.judge.evidence import evidence_of, with_reading
 from mnemesh_memory.policy.judge.grammar import LEADS, PREPOSITIONS
-from mnemesh_memory.policy.judge.guard import OlderText, judge, to_read
+from mnemesh_memory.policy.judge.guard import OlderText, Verdict, is_left_unread, judge, to_read
 from mnemesh_memory.policy.judge.reading import Reading
 from mnemesh_memory.policy.judge.sameness import says_the_same
 from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statements, subject_terms
@@ -43,6 +43,23 @@ def test_a_model_at_rest_reads_the_nearest_memory_without_a_common_word(cosine: 
     text = "Billing moved to a managed MySQL."
     assert to_read(text, "fact", [beside], "", {}) == ()
     assert to_read(text, "fact", [beside], "", {}, widely=True) == ((beside,) if read else ())
+
+
+def test_the_nearest_memory_that_can_be_read_is_read_at_rest_and_no_second_one() -> None:
+    long = replace(memory("Invoices are long. " * 60, cosine=0.7), id="long")
+    first = memory("Invoices live in PostgreSQL.", cosine=0.4)
+    second = replace(memory("Invoices are ours.", cosine=0.31), id="second")
+    found = to_read("Billing moved to a managed MySQL.", "fact", [long, first, second], "", {}, widely=True)
+    assert found == (first,)
+
+
+def test_a_text_waits_for_no_reading_that_nobody_does_at_rest() -> None:
+    text = "Billing moved to a managed MySQL."
+    linked = replace(memory("Billing is on MySQL 5.", cosine=0.6), id="linked")
+    other = memory("Invoices live in PostgreSQL.", cosine=0.4)
+    verdict = Verdict(action="ADD", reason="", novelty=0.4, contradicts=("linked",))
+    assert not is_left_unread(text, "fact", [linked, other], verdict, {})
+    assert is_left_unread(text, "fact", [linked, other], replace(verdict, contradicts=()), {})
 
 
 @pytest.mark.parametrize("read", [Reading(0.01, 0.98, 0.01, whole=True), None])

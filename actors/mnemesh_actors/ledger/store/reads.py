@@ -13,6 +13,7 @@ from typing import Any
 
 from mnemesh_actors.ledger.store.row_filters import HAPPENED, KNOWLEDGE, conditions, covered, time_of
 from mnemesh_actors.ledger.store.rows import COLUMNS, from_row, from_rows, marks
+from mnemesh_crdt.document.revisions import SUPERSEDED_BY
 from mnemesh_memory.access.grants import EVERY_SPACE
 from mnemesh_memory.policy.dynamics.heat import VALENCE_MOST, HeatRow, columns_of, heat_of_columns
 from mnemesh_memory.policy.validity import SUPERSEDES
@@ -241,12 +242,13 @@ def successor(db: sqlite3.Connection, id_: str) -> str:
     return str(row[0] or "") if row else ""
 
 
-def behind(db: sqlite3.Connection, id_: str) -> list[str]:
-    """Superseded memories of its space that this memory replaced or that repeat it, the newest first."""
+def behind(db: sqlite3.Connection, id_: str, space: str) -> list[str]:
+    """Memories of a space that stepped back for a memory, erased by now or not, and stay: those that it replaced or
+    that repeat it. The newest BEHIND_MAX."""
     rows = db.execute(
-        "SELECT old.id FROM memory AS old JOIN memory AS new ON new.space = old.space WHERE new.id = ? "
-        "AND old.state = 'superseded' AND json_extract(old.detail, '$.superseded_by') = new.id ORDER BY old.id DESC",
-        (id_,),
+        "SELECT memory.id FROM link JOIN memory ON memory.id = link.source WHERE link.target = ? AND link.type = ? "
+        "AND memory.space = ? AND memory.state IN ('superseded', 'forgotten') ORDER BY memory.id DESC LIMIT ?",
+        (id_, SUPERSEDED_BY, space, limits.BEHIND_MAX),
     )
     return [str(row[0]) for row in rows]
 

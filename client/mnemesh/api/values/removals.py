@@ -19,7 +19,7 @@ class Bulk:
     """Many memories at once: how many the filters name in all, those forgotten or purged now or to be (`dry_run`), and
     the refused. Of a purge: `pending` names parts that leave the node's files later, `backups` the node's backups with
     some of the memories, `not_told` the peers that keep theirs. `left_out` counts further matches, forgotten or
-    superseded, that stay.
+    superseded, that stay. `behind` has the ids of memories that stepped back for those and stay.
     `cursor` is the token of the call that goes on, "" when nothing is left."""
 
     matched: int
@@ -31,14 +31,15 @@ class Bulk:
     not_told: tuple[str, ...]
     cursor: str = ''
     left_out: int = 0
+    behind: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purged:
     """A memory that was erased for good: how many changes went, 0 when it had been erased before. `pending` names parts
     that leave the node's files later, "" when nothing is left. `backups` are the node's backups that may still hold
-    it. `not_told` names the peers that keep theirs. `behind` has the ids of superseded memories that it replaced or that
-    repeat it: they stay."""
+    it. `not_told` names the peers that keep theirs. `behind` has the ids of memories that
+    stepped back for it and stay."""
 
     id: str
     space: str

@@ -151,6 +151,7 @@ def bulk(
         yield f"{done.left_out} forgotten or superseded besides {stay}; --state all names them too"
     yield from map(one_line, done.pending)
     yield from held(done)
+    yield from kept_behind(done)
 
 
 def held(gone: values.Bulk | values.Purged) -> Iterator[str]:
@@ -161,10 +162,10 @@ def held(gone: values.Bulk | values.Purged) -> Iterator[str]:
         yield f"{one_line(peer)}: does not erase with this node, and keeps its copy of the memory, if any"
 
 
-def kept_behind(gone: values.Purged) -> Iterator[str]:
-    """What is left of the text in memories that stepped back."""
+def kept_behind(gone: values.Bulk | values.Purged) -> Iterator[str]:
+    """What may be left of a text in memories that stepped back for it."""
     for id_ in gone.behind:
-        yield paint(f"superseded and kept, may hold the same: mnemesh purge {id_}", YELLOW)
+        yield paint(f"stepped back for it and stays, may hold the same text: mnemesh purge {id_}", YELLOW)
 
 
 def written(done: values.Written) -> Iterator[str]:

@@ -38,7 +38,7 @@ READ_LIKELIHOOD_MIN: Final = 0.2
 WIDE_LIKELIHOOD_MIN: Final = 0.06
 WIDE_UNKNOWN_MIN: Final = 0.45
 # The nearest of all is read at rest from here on, whatever the trees say. In six histories of teams that no model was
-# trained on 93 of 108 replaced facts are the nearest one, and 15 are less near than COSINE_MIN.
+# trained on, 93 of 108 replaced facts are the nearest one, and 15 are less near than COSINE_MIN.
 WIDE_NEAREST_MIN: Final = 0.3
 # It reads some 125 tokens, and a reading of a part of two texts is no evidence.
 READ_CHARS_MAX: Final = 800
@@ -197,14 +197,15 @@ def is_left_unread(text: str, kind: str, candidates: Iterable[OlderText], verdic
     needs no other verdict, and a text that is not added has its fate. A mark is only a question."""
     if kind in RECORDS or verdict.action != "ADD":
         return False
-    others = [item for item in _nearest_first(candidates) if item.id not in verdict.contradicts]
-    worth = _worth_reading(text, others, seen, widely=True)
+    worth = _worth_reading(text, _nearest_first(candidates), seen, widely=True)
+    worth = [item for item in worth if item.id not in verdict.contradicts]
     first = worth[: max(READINGS_MAX, sum(_is_linked(item, text, seen) for item in worth))]
     return any(item.read is None for item in first)
 
 
 def _worth_reading(text: str, ordered: Sequence[OlderText], seen: Seen, *, widely: bool) -> list[OlderText]:
-    near = [item for item in ordered[:CONTESTED_MAX] if item.cosine >= WIDE_NEAREST_MIN and item.kind not in RECORDS]
+    others = (item for item in ordered[:CONTESTED_MAX] if item.kind not in RECORDS)
+    near = [item for item in others if item.cosine >= WIDE_NEAREST_MIN and _may_be_read(item.text, text)]
     worth = [item for item in near if worth_reading(text, item, seen, widely=widely, nearest=item is near[0])]
     return sorted(worth, key=lambda item: not _is_linked(item, text, seen))
 
@@ -218,8 +219,6 @@ def _is_linked(item: OlderText, text: str, seen: Seen) -> bool:
 def worth_reading(text: str, candidate: OlderText, seen: Seen, *, widely: bool = False, nearest: bool = False) -> bool:
     """Whether a new text may repeat or replace a memory, as far as likeness and trees tell. A memory is never replaced
     or contradicted by words that are not rules, unread."""
-    if not _may_be_read(candidate.text, text):
-        return False
     if candidate.cosine >= READ_MIN:
         return True
     if candidate.cosine < (WIDE_NEAREST_MIN if widely and nearest else COSINE_MIN):
@@ -230,8 +229,8 @@ def worth_reading(text: str, candidate: OlderText, seen: Seen, *, widely: bool =
         return False
     likelihood = _evidence(candidate, text, seen).likelihood
     likely = likelihood >= (WIDE_LIKELIHOOD_MIN if widely else READ_LIKELIHOOD_MIN)
-    unknown = widely and (nearest or (not likelihood and candidate.cosine >= WIDE_UNKNOWN_MIN))
-    return (likely or unknown) and not doubts.is_of_other_things(candidate.text, text, stated=False)
+    wide = widely and (nearest or (not likelihood and candidate.cosine >= WIDE_UNKNOWN_MIN))
+    return (likely or wide) and not doubts.is_of_other_things(candidate.text, text, stated=False)
 
 
 def _may_be_read(one: str, other: str) -> bool:

@@ -170,7 +170,7 @@ def _removed(client: Client, purge: bool, which: Mapping[str, Any], *, dry_run: 
         later = client.bulk_forget(purge=purge, dry_run=dry_run, limit=BULK_PAGE, cursor=whole.cursor, **which)
         lists: dict[str, Any] = {
             name: tuple(dict.fromkeys((*getattr(whole, name), *getattr(later, name))))
-            for name in ("ids", "refused", "pending", "backups", "not_told")
+            for name in ("ids", "refused", "pending", "backups", "not_told", "behind")
         }
         whole = replace(whole, cursor=later.cursor, **lists)
     return whole
