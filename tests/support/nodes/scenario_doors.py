@@ -357,7 +357,8 @@ class CliDoor(Door):
         named = COMMANDS.get(operation) or operation.replace("agent_", "agent ").replace("transcript_", "transcript ")
         command = named.replace("_", "-").split()
         words = [*command, "--json", "--data", str(self._node.data_dir), *self._options]
-        words += ["--yes"] if operation in ("purge", "transcript_erase") else []  # nobody is there to be asked
+        asks = operation in ("purge", "transcript_erase") or (operation == "bulk_forget" and fields.get("purge"))
+        words += ["--yes"] if asks else []  # nobody is there to be asked
         words += self._arguments(operation, dict(fields))
         process = await MNEMESH.start(*words)
         out, err = await _soon(process.communicate())
@@ -401,8 +402,9 @@ class CliDoor(Door):
             return [*words, "--", str(asked)]
         if operation == "undo_run":
             return ["--undo", str(fields["run"])]
-        if operation == "tidy":
+        if operation in ("tidy", "bulk_forget"):
             words += ["--apply"] if fields.pop("dry_run", True) is False else []
+        if operation == "tidy":
             words += ["--archive"] if fields.pop("action", "forget") == "archive" else []
         if "useful" in fields:
             fields["useful"] = "useful" if fields["useful"] else "not"

@@ -74,6 +74,7 @@ async def test_a_purge_names_what_it_leaves_of_the_text_in_memories_that_stepped
     kept = told["hint"].split('"')[1]
     gone = await door.call("purge", id=standing)
     assert sorted(gone["behind"]) == sorted([first, kept])
+    assert (await door.call("purge", id=standing))["behind"] == gone["behind"], "also when it is asked again"
     assert (await door.call("get", ids=[kept]))["memories"][0]["content"] == "Nobody merges if the build is red"
     assert [(await door.call("purge", id=id_))["behind"] for id_ in (first, kept)] == [[], []]
 
