@@ -40,6 +40,7 @@ from bench.training.pair_reader import (
     with_head,
 )
 from bench.training.weight_changes import read, rounded, write
+from numpy.typing import NDArray
 
 from mnemesh_actors.models.pair_graph import DELTAS_FILE, FORM
 from mnemesh_memory.policy.judge.evidence import evidence_of
@@ -106,15 +107,23 @@ def examples() -> list[Example]:
         for one, other in chance.integers(len(rows), size=(len(rows) // STRANGERS_EVERY, 2)):
             if one != other:
                 found.append(Example(rows[one]["older"], rows[other]["newer"], APART, hand, "stranger", True))
-    return found + [one for path in sorted(HISTORIES.glob("[a-z]_*.json")) for one in _of_history(path)]
+    return found + list(_of_histories())
 
 
-def _of_history(path: Path) -> list[Example]:
+def _of_histories() -> Iterator[Example]:
+    paths = sorted(HISTORIES.glob("[a-z]_*.json"))
+    histories = [json.loads(path.read_text("utf-8"))["memories"] for path in paths]
+    vectors = pair_judge.embedded(sorted({one["content"] for memories in histories for one in memories}))
+    for path, memories in zip(paths, histories, strict=True):
+        yield from _of_history(f"history_{path.stem[0]}", memories, vectors)
+
+
+def _of_history(
+    hand: str, memories: Sequence[Mapping[str, Any]], vectors: Mapping[str, NDArray[np.float64]]
+) -> list[Example]:
     """Each memory of a history beside the one that it replaces, and beside its nearest elders of other facts."""
-    memories = json.loads(path.read_text("utf-8"))["memories"]
-    vectors = pair_judge.embedded([one["content"] for one in memories])
     replaced: dict[str, str | None] = {one["id"]: one["supersedes"] for one in memories}
-    found, hand = [], f"history_{path.stem[0]}"
+    found = []
     for at, newer in enumerate(memories):
         chain, last = set(), replaced[newer["id"]]
         while last:

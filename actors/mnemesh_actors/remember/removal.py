@@ -57,7 +57,8 @@ class Removing:
         except NotFound as unseen:
             gone = await self._out_of_view(caller, key, unseen)
         facts = await erase_derived(self._parts.ledger, [gone.id], self._parts.clock())
-        behind = await self._parts.ledger.behind(gone.id, gone.space)
+        async with answered(self._parts, "ledger", f"it is erased; purge {gone.id} again to see what stays"):
+            behind = await self._parts.ledger.behind(gone.id, gone.space)
         last = max([gone.seq, *(seq for _, seq in facts)])
         serving = self._parts.serving
         serving.forget()

@@ -282,8 +282,8 @@ def _replacing(target: OlderText) -> str:
 
 
 def _contests(ordered: Sequence[OlderText], text: str, seen: Seen) -> Contests:
-    """The candidate that a text replaces, if any, those that it contradicts while both stand, the nearest first, and
-    those of which the writer is asked, the likeliest first."""
+    """Three lists of candidates: at most one that the text replaces, contradicted ones that stand (the nearest first),
+    and doubtful ones of which the writer is asked (the likeliest first)."""
     replaced: list[Replaced] = []
     opposed: list[Opposed] = []
     likely: list[Replaced] = []

@@ -172,6 +172,7 @@ def _removed(client: Client, purge: bool, which: Mapping[str, Any], *, dry_run: 
             name: tuple(dict.fromkeys((*getattr(whole, name), *getattr(later, name))))
             for name in ("ids", "refused", "pending", "backups", "not_told", "behind")
         }
+        lists["behind"] = tuple(id_ for id_ in lists["behind"] if id_ not in lists["ids"])
         whole = replace(whole, cursor=later.cursor, **lists)
     return whole
 
