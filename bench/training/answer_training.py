@@ -3,8 +3,9 @@
 Changes of low rank and a head teach the embedder's weights to tell whether a text answers a question. Each question is
 read with one text that answers and two that don't: a near one by the encoder of questions, and a neighbour in the talk.
 The loss is the cross-entropy of each pair, and of the three against each other. The questions are those of
-tests/data/questions, and of no corpus that recall is measured with. `--leave FILE` trains without a file and prints the
-figures on its questions. The training needs jax and optax.
+tests/data/questions and tests/data/histories, and of no corpus that recall is measured with. A question that no note of
+a history answers is read with a note that was invented to answer it, so that its wording tells nothing. `--leave FILE`
+trains without a file and prints the figures on its questions. The training needs jax and optax.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 import optax
 from bench.texts.embedding_cache import EmbeddingCache
 from bench.training.pair_reader import (
+    RANK,
     TOKENS_MAX,
     Encoded,
     Floats,
@@ -33,6 +35,7 @@ from bench.training.pair_reader import (
     encoded,
     logits,
     untrained,
+    widened,
     width_of,
     with_head,
 )
@@ -42,10 +45,12 @@ from bench.training.weight_changes import read, rounded, write
 from mnemesh_actors.models import question_graph
 from mnemesh_actors.models.pair_graph import ANSWERS_DELTAS_FILE, ANSWERS_FORM
 
+HISTORIES: Final = DATA.parent / "histories"
 EXPECTED: Final = DATA / "answer_reader_expected.json"
 OTHERS: Final = 2
 GROUPS: Final = 10  # questions of a batch
 NEAR: Final = 16  # others are drawn from so many nearest texts of the file
+NEAR_IN_HISTORIES: Final = 8  # of 60 notes of one team
 BESIDE: Final = 2  # a neighbour stands at most so many turns away
 EPOCHS: Final = 2
 RATE: Final = 8e-4
@@ -53,17 +58,20 @@ WARM_UP: Final = 0.06
 LAST_RATE: Final = 0.02
 TOLD_EVERY: Final = 200
 AMONG: Final = 10  # results that are read when a file is measured
+ANSWER_CLASSES: Final = ("answers", "does not")  # of the file, of which the training has the first
+FIRST: Final = 3  # results that a recall reads
 
 
 class Asked(NamedTuple):
     """A question with the texts that answer it. The others don't answer: `near` are the nearest of its file, `beside`
-    stand near the answers in their talk."""
+    stand near the answers in their talk. `absent`: the file has no answer, and that in `answers` was invented."""
 
     file: str
     question: str
     answers: list[str]
     near: list[str]
     beside: list[str]
+    absent: bool = False
 
 
 def asked_in(path: Path, embedded: EmbeddingCache, encoder: Tree) -> list[Asked]:
@@ -92,6 +100,23 @@ def asked_in(path: Path, embedded: EmbeddingCache, encoder: Tree) -> list[Asked]
     return found
 
 
+def asked_of_histories(path: Path, embedded: EmbeddingCache, encoder: Tree) -> Iterator[Asked]:
+    """The questions on the histories of a hand. A note that another one replaced is read for none of them."""
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    vectors = embedded_by(encoder, [row["q"] for row in rows])
+    histories: dict[str, dict[str, str]] = {}
+    for row, vector in zip(rows, vectors, strict=True):
+        if row["space"] not in histories:
+            memories = json.loads((path.parent / f"{row['space']}.json").read_text("utf-8"))["memories"]
+            gone = {one["supersedes"] for one in memories}
+            histories[row["space"]] = {one["id"]: one["content"] for one in memories if one["id"] not in gone}
+        texts = histories[row["space"]]
+        others = [text for id_, text in texts.items() if id_ not in row.get("answers", ())]
+        near = [others[at] for at in np.argsort(-(embedded.of(others) @ vector), kind="stable")[:NEAR_IN_HISTORIES]]
+        answers = [row["would"]] if "would" in row else [texts[id_] for id_ in row["answers"]]
+        yield Asked(path.stem, row["q"], answers, near, [], "would" in row)
+
+
 def drawn(asked: Sequence[Asked], chance: np.random.Generator) -> Iterator[tuple[int, list[list[Encoded]]]]:
     """Batches of groups of one width. The first text of a group answers."""
     waiting: dict[int, list[list[Encoded]]] = {}
@@ -112,7 +137,7 @@ def trained(asked: Sequence[Asked], epochs: int, seed: int, begun_with: Tree | N
     chance = np.random.default_rng(seed)
     steps = epochs * (len(asked) // GROUPS)
     rate = optax.warmup_cosine_decay_schedule(0.0, RATE, int(steps * WARM_UP), steps, RATE * LAST_RATE)
-    changes = with_head(begun_with or untrained(seed), seed, 1)
+    changes = with_head(untrained(seed), seed, 1) if begun_with is None else begun_with
     matrices = jax.tree_util.tree_map(lambda values: values.ndim > 1, changes)
     optimiser = optax.chain(
         optax.clip_by_global_norm(CLIPPED), optax.adamw(rate, b2=SECOND_MOMENT, weight_decay=DECAY, mask=matrices)
@@ -165,6 +190,15 @@ def of_two_classes(changes: Tree) -> Tree:
     return {**changes, "head": head}
 
 
+def begun_by(changes: Tree, seed: int) -> Tree:
+    """The changes of a file as a training begins with them: with the head of one class of a reader of answers, or else
+    with a new head."""
+    head = changes["head"]
+    if len(head["bias"]) != len(ANSWER_CLASSES):
+        return with_head({part: value for part, value in changes.items() if part != "head"}, seed, 1)
+    return {**changes, "head": {part: values[:1] for part, values in head.items()}}
+
+
 def expect(changes: Tree) -> None:
     """Write the probabilities of the questions on which a test compares the graph of the product with this encoder."""
     rows = json.loads(EXPECTED.read_text("utf-8"))
@@ -176,14 +210,20 @@ def expect(changes: Tree) -> None:
 
 def figures(changes: Tree, asked: Sequence[Asked]) -> str:
     """How often the reader puts a text that answers above the nearest that don't, and the area under the ROC curve of
-    all pairs."""
+    all pairs. Of histories also the area of answered questions against others by the best of FIRST texts."""
     groups = [[one.answers[0], *one.near[:AMONG]] for one in asked]
     pairs = [encoded(one.question, text) for one, group in zip(asked, groups, strict=True) for text in group]
     scores = odds(changes, pairs).reshape(len(asked), -1)
+    absent = np.array([one.absent for one in asked])
+    topical = ""
+    if absent.any():
+        best, no = scores[~absent, :FIRST].max(1), scores[absent, 1 : 1 + FIRST].max(1)
+        topical = f", absent below answered {(best[:, None] > no[None, :]).mean():.3f}"
     ranks = (scores >= scores[:, :1]).sum(1)
     right, wrong = scores[:, 0], np.sort(scores[:, 1:].ravel())
     area = np.searchsorted(wrong, right).mean() / len(wrong)
-    return f"{len(asked)} questions: first {np.mean(ranks == 1):.3f}, MRR {np.mean(1 / ranks):.3f}, area {area:.3f}"
+    order = f"first {np.mean(ranks == 1):.3f}, MRR {np.mean(1 / ranks):.3f}"
+    return f"{len(asked)} questions: {order}, area {area:.3f}{topical}"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -192,6 +232,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--leave", action="append", default=[], help="a file that is measured, not learned")
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--share", type=float, default=1.0, help="of the questions, for a short trial")
+    parser.add_argument("--again", type=float, default=1.0, help="of the questions that are not of histories")
+    parser.add_argument(
+        "--rank", type=int, default=RANK, help="at least that of --begun-with"
+    )
     parser.add_argument("--begun-with", type=Path, help="a file of changes to begin with")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--vectors", type=Path, default=Path("question_vectors.npz"), help="vectors of texts, kept")
@@ -199,14 +243,17 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     cache, encoder = EmbeddingCache(options.vectors), read(question_graph.DELTAS_FILE)
     asked = [one for path in sorted(DATA.glob("*.jsonl")) for one in asked_in(path, cache, encoder)]
+    told_of = sorted(HISTORIES.glob("questions_*.jsonl"))
+    asked += [one for path in told_of for one in asked_of_histories(path, cache, encoder)]
     cache.save()
     learned = [one for one in asked if one.file not in options.leave]
     chance = np.random.default_rng(options.seed)
     learned = [learned[at] for at in chance.permutation(len(learned))[: int(len(learned) * options.share)]]
+    learned = [one for one in learned if one.file.startswith("questions_") or chance.random() < options.again]
     print(f"{len(learned)} questions to learn from", flush=True)
     begun = None
     if options.begun_with is not None:
-        begun = {part: value for part, value in read(options.begun_with).items() if part != "head"}
+        begun = widened(begun_by(read(options.begun_with), options.seed), options.rank, options.seed)
     for changes in trained(learned, options.epochs, options.seed, begun):
         for name in options.leave:
             print(name, figures(changes, [one for one in asked if one.file == name]), flush=True)

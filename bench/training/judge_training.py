@@ -26,6 +26,7 @@ from bench.training import pair_judge
 from bench.training.pair_reader import (
     BATCH,
     CLASSES,
+    RANK,
     TOKENS_MAX,
     WIDTHS,
     Floats,
@@ -37,6 +38,7 @@ from bench.training.pair_reader import (
     logits,
     probabilities,
     untrained,
+    widened,
     with_head,
 )
 from bench.training.weight_changes import read, rounded, write
@@ -49,6 +51,7 @@ from mnemesh_memory.policy.judge.reading import LIMITS_FILE, REPEATS_RATHER, Rea
 ROOT: Final = Path(__file__).resolve().parents[2]
 EXPECTED: Final = pair_judge.GUARD / "pair_judge_expected.json"
 HISTORIES: Final = ROOT / "tests" / "data" / "histories"
+MEASURED: Final = "measured"  # Histories that no model learns from.
 LIMITS: Final = ROOT / "memory" / "mnemesh_memory" / LIMITS_FILE
 NEW_HANDS: Final = tuple(path.stem for path in sorted(pair_judge.GUARD.glob("judge_*.jsonl")))
 REPEATS, REPLACES, APART = range(3)
@@ -62,7 +65,7 @@ KEPT: Final = {"made": 0.35, "strangers": 0.25, "histories": 0.6}
 # Of each new hand one pair in so many gives a pair of strangers.
 STRANGERS_EVERY: Final = 8
 # Of a memory of a history so many of its nearest elders are read, from this cosine on.
-NEIGHBOURS: Final = 5
+NEIGHBOURS: Final = 3
 NEIGHBOURS_COSINE_MIN: Final = 0.25
 # An update turned round is no pair of its class; each other pair is read in both orders.
 EPOCHS: Final = 5
@@ -111,33 +114,30 @@ def examples() -> list[Example]:
 
 
 def _of_histories() -> Iterator[Example]:
-    paths = sorted(HISTORIES.glob("[a-z]_*.json"))
+    paths = [path for path in sorted(HISTORIES.glob("*_*.json")) if not path.stem.startswith(MEASURED)]
     histories = [json.loads(path.read_text("utf-8"))["memories"] for path in paths]
     vectors = pair_judge.embedded(sorted({one["content"] for memories in histories for one in memories}))
     for path, memories in zip(paths, histories, strict=True):
-        yield from _of_history(f"history_{path.stem[0]}", memories, vectors)
+        yield from _of_history(f"history_{path.stem.split('_')[0]}", memories, vectors)
 
 
 def _of_history(
     hand: str, memories: Sequence[Mapping[str, Any]], vectors: Mapping[str, NDArray[np.float64]]
 ) -> list[Example]:
-    """Each memory of a history beside the one that it replaces, and beside its nearest elders of other facts."""
-    replaced: dict[str, str | None] = {one["id"]: one["supersedes"] for one in memories}
-    found = []
+    """Each memory of a history beside the one that it replaces, and beside its nearest elders of other facts. An
+    elder that a memory has replaced is read no more."""
+    found, gone = [], set()
     for at, newer in enumerate(memories):
-        chain, last = set(), replaced[newer["id"]]
-        while last:
-            chain.add(last)
-            last = replaced[last]
         near = []
         for older in memories[:at]:
             cosine = float(vectors[older["content"]] @ vectors[newer["content"]])
             if older["id"] == newer["supersedes"]:
                 found.append(Example(older["content"], newer["content"], REPLACES, hand, "update", turns=False))
-            elif older["id"] not in chain and cosine >= NEIGHBOURS_COSINE_MIN:
+            elif older["id"] not in gone and cosine >= NEIGHBOURS_COSINE_MIN:
                 near.append((cosine, older["content"]))
         for _, text in sorted(near, reverse=True)[:NEIGHBOURS]:
             found.append(Example(text, newer["content"], APART, hand, "distinct", turns=True))
+        gone.add(newer["supersedes"])
     return found
 
 
@@ -287,6 +287,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--limits", action="store_true", help="write the limits by the hands that are left out")
     parser.add_argument("--ship", action="store_true", help="write the model although hands are left out")
     parser.add_argument("--further", action="store_true", help="begin with the file that is there")
+    parser.add_argument("--begin", type=Path, default=DELTAS_FILE, help="the file with which --further begins")
+    parser.add_argument("--rank", type=int, default=RANK, help="of the changes of --further, at least that of its file")
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", type=Path, default=DELTAS_FILE)
@@ -304,7 +306,7 @@ def main(argv: Sequence[str]) -> int:
         models: Iterator[Tree] = iter([rounded(mean_of([read(file) for file in options.mean]))])
     else:
         told = description(learned_from, argv)
-        begun = read(DELTAS_FILE) if options.further else None
+        begun = widened(read(options.begin), options.rank, options.seed) if options.further else None
         models = trained(learned_from, options.epochs, options.seed, begun)
     for changes in models:
         if ships:

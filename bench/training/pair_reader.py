@@ -114,7 +114,7 @@ def batch_of(pairs: Sequence[Encoded], width: int) -> Batch:
     return tokens, types, mask, before, after
 
 
-def untrained(seed: int) -> Tree:
+def untrained(seed: int, rank: int = RANK) -> Tree:
     """Changes that change nothing yet."""
     model, chance = base(), np.random.default_rng(seed)
     lora: Tree = {}
@@ -124,14 +124,25 @@ def untrained(seed: int) -> Tree:
             name = f"encoder.layer.{layer}.{part}"
             out, into = model.weights[f"{name}.weight"].shape
             lora[f"{name}.weight"] = {
-                "a": chance.normal(0, into**-0.5, (RANK, into)).astype(np.float32),
-                "b": np.zeros((out, RANK), np.float32),
+                "a": chance.normal(0, into**-0.5, (rank, into)).astype(np.float32),
+                "b": np.zeros((out, rank), np.float32),
             }
             plus[f"{name}.bias"] = np.zeros(out, np.float32)
         for norm in NORMS:
             for part in ("weight", "bias"):
                 plus[f"encoder.layer.{layer}.{norm}.{part}"] = np.zeros(model.hidden, np.float32)
     return {"lora": lora, "plus": plus}
+
+
+def widened(changes: Tree, rank: int, seed: int) -> Tree:
+    """The same changes in matrices of a higher rank: what is added changes nothing yet."""
+    lora = {}
+    for name, new in untrained(seed, rank)["lora"].items():
+        old = changes["lora"][name]
+        has = len(old["a"])
+        a, b = np.vstack([old["a"], new["a"][has:]]), np.hstack([old["b"], new["b"][:, has:]])
+        lora[name] = {"a": a, "b": b}
+    return {**changes, "lora": lora}
 
 
 def with_head(changes: Tree, seed: int, classes: int = len(CLASSES)) -> Tree:
