@@ -233,9 +233,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--share", type=float, default=1.0, help="of the questions, for a short trial")
     parser.add_argument("--again", type=float, default=1.0, help="of the questions that are not of histories")
-    parser.add_argument(
-        "--rank", type=int, default=RANK, help="at least that of --begun-with"
-    )
+    parser.add_argument("--rank", type=int, default=RANK, help="at least that of --begun-with")
     parser.add_argument("--begun-with", type=Path, help="a file of changes to begin with")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--vectors", type=Path, default=Path("question_vectors.npz"), help="vectors of texts, kept")

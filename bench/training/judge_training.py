@@ -80,8 +80,11 @@ CLIPPED: Final = 1.0
 SECOND_MOMENT: Final = 0.99
 LEAST_BATCH: Final = BATCH // 4
 DIGITS: Final = 2  # Of limits.
-# The shares of distinct and elaborating pairs that are judged wrongly, by limit.
-WRONGLY: Final = {"ask": 0.15, "mark": 0.045, "link": 0.02, "replace": 0.004}
+# By limit the share of distinct and elaborating pairs of hands that are judged wrongly. A hand wrote them to be hard.
+WRONGLY: Final = {"ask": 0.15, "link": 0.02, "replace": 0.004}
+# By limit the number of wrong ones by memory of a history, where each neighbour is as it comes. A mark hides nothing.
+WRONGLY_IN_HISTORIES: Final = {"mark": 0.06}
+OF_HISTORIES: Final = "history_"
 # With the vetoes of words no new value of a hand that was left out is taken for a repeat from here on.
 REPEATS_FROM: Final = 0.9
 
@@ -118,7 +121,7 @@ def _of_histories() -> Iterator[Example]:
     histories = [json.loads(path.read_text("utf-8"))["memories"] for path in paths]
     vectors = pair_judge.embedded(sorted({one["content"] for memories in histories for one in memories}))
     for path, memories in zip(paths, histories, strict=True):
-        yield from _of_history(f"history_{path.stem.split('_')[0]}", memories, vectors)
+        yield from _of_history(f"{OF_HISTORIES}{path.stem.split('_')[0]}", memories, vectors)
 
 
 def _of_history(
@@ -209,9 +212,11 @@ def _step(
     return optax.apply_updates(changes, change), state, value
 
 
-def mean_of(models: Sequence[Tree]) -> Tree:
-    """The mean of each weight of models of one origin."""
-    found: Tree = jax.tree_util.tree_map(lambda *values: np.mean(values, axis=0), *models)
+def mean_of(models: Sequence[Tree], seed: int) -> Tree:
+    """The mean of each weight of models of one origin, which may have been widened with this seed."""
+    ranks = [max(len(change["a"]) for change in model["lora"].values()) for model in models]
+    wide = [widened(model, max(ranks), seed) for model in models]
+    found: Tree = jax.tree_util.tree_map(lambda *values: np.mean(values, axis=0), *wide)
     return found
 
 
@@ -264,20 +269,31 @@ def _above(right: Floats, wrong: Floats) -> str:
 
 
 def limits_of(found: Floats, held: Sequence[Example]) -> dict[str, Any]:
-    """The limits by pairs whose hands neither the model nor the trees have seen."""
+    """The limits by pairs of hands and histories that neither the model nor the trees have seen."""
     vectors = pair_judge.embedded(sorted({text for one in held for text in (one.older, one.newer)}))
-    apart = []
+    of_hands, of_histories, memories = [], [], set()
     for one, row in zip(held, found, strict=True):
-        repeats, replaces, rest = map(float, row)
-        reading = Reading(repeats, replaces, rest, whole=True)
-        if one.class_ == APART and one.hand in NEW_HANDS and one.label != "stranger":
+        if one.hand.startswith(OF_HISTORIES):
+            memories.add(one.newer)
+        if one.class_ == APART and one.label != "stranger":
+            repeats, replaces, rest = map(float, row)
             words = evidence_of(one.older, one.newer, float(vectors[one.older] @ vectors[one.newer]))
-            rather = reading.repeats >= REPEATS_RATHER
-            apart.append(-np.inf if rather else score(reading, words.likelihood))
-    ordered = np.sort(apart)[::-1]
-    limits = {name: round(float(ordered[int(share * len(apart))]), DIGITS) for name, share in WRONGLY.items()}
-    hands = sorted({one.hand for one in held} & set(NEW_HANDS))
-    return {"made of": hands, "pairs": len(apart), **limits, "repeat": REPEATS_FROM}
+            rather = repeats >= REPEATS_RATHER
+            told = -np.inf if rather else score(Reading(repeats, replaces, rest, whole=True), words.likelihood)
+            if one.hand in NEW_HANDS:
+                of_hands.append(told)
+            elif one.hand.startswith(OF_HISTORIES):
+                of_histories.append(told)
+    limits = {**_at(WRONGLY, of_hands, len(of_hands)), **_at(WRONGLY_IN_HISTORIES, of_histories, len(memories))}
+    limits["mark"] = min(limits["mark"], limits["link"])
+    hands = sorted({one.hand for one in held if one.hand in NEW_HANDS or one.hand.startswith(OF_HISTORIES)})
+    return {"made of": hands, "pairs": len(of_hands), "memories": len(memories), **limits, "repeat": REPEATS_FROM}
+
+
+def _at(wrongly: Mapping[str, float], scores: Sequence[float], number: int) -> dict[str, float]:
+    """The limits that so many scores are above, as shares of a number."""
+    ordered = np.sort(scores)[::-1]
+    return {name: round(float(ordered[int(share * number)]), DIGITS) for name, share in wrongly.items()}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -303,7 +319,7 @@ def main(argv: Sequence[str]) -> int:
     changes: Tree = {}
     if options.mean:
         told = origins(options.mean, options.leave, argv)
-        models: Iterator[Tree] = iter([rounded(mean_of([read(file) for file in options.mean]))])
+        models: Iterator[Tree] = iter([rounded(mean_of([read(file) for file in options.mean], options.seed))])
     else:
         told = description(learned_from, argv)
         begun = widened(read(options.begin), options.rank, options.seed) if options.further else None

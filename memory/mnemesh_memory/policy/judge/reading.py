@@ -1,7 +1,8 @@
 """What a model that has read an older and a newer text side by side says of the two, weighed with the words. Pure.
 
-The model is small and learned from some 78,000 pairs (`python -m bench.training.judge_training`). So its word and the
-likelihood of the trees are added up, and the limits come from pairs of hands that neither had seen (`--limits`).
+The model is small and learned from some 130,000 pairs (`python -m bench.training.judge_training`). So its word and the
+likelihood of the trees are added up. The limits come from pairs of hands and histories that neither had seen
+(`--limits`).
 """
 
 from __future__ import annotations
