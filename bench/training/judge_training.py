@@ -237,7 +237,11 @@ def origins(files: Sequence[Path], left: Sequence[str], argv: Sequence[str]) -> 
     seen = sorted({hand for one in told for hand in one["made_of"]})
     if both := sorted(set(seen) & set(left)):
         raise SystemExit(f"leave: {', '.join(both)} was learned from by one of the models of --mean")
-    return {**description([], argv), "made_of": seen, "mean_of": [one["made_by"] for one in told]}
+    return {
+        **description([], argv),
+        "made_of": seen,
+        "mean_of": [{"made_by": one["made_by"], "mean_of": one.get("mean_of", [])} for one in told],
+    }
 
 
 def expect(changes: Tree) -> None:
@@ -269,7 +273,8 @@ def _above(right: Floats, wrong: Floats) -> str:
 
 
 def limits_of(found: Floats, held: Sequence[Example]) -> dict[str, Any]:
-    """The limits by pairs of hands and histories that neither the model nor the trees have seen."""
+    """The limits by pairs of hands and histories that neither the model nor the trees have seen. Raises SystemExit
+    without either."""
     vectors = pair_judge.embedded(sorted({text for one in held for text in (one.older, one.newer)}))
     of_hands, of_histories, memories = [], [], set()
     for one, row in zip(held, found, strict=True):
@@ -284,6 +289,8 @@ def limits_of(found: Floats, held: Sequence[Example]) -> dict[str, Any]:
                 of_hands.append(told)
             elif one.hand.startswith(OF_HISTORIES):
                 of_histories.append(told)
+    if not of_hands or not of_histories:
+        raise SystemExit("leave: the limits need a hand of pairs and one of histories that are left out")
     limits = {**_at(WRONGLY, of_hands, len(of_hands)), **_at(WRONGLY_IN_HISTORIES, of_histories, len(memories))}
     limits["mark"] = min(limits["mark"], limits["link"])
     hands = sorted({one.hand for one in held if one.hand in NEW_HANDS or one.hand.startswith(OF_HISTORIES)})
