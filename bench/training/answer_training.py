@@ -46,6 +46,7 @@ from mnemesh_actors.models import question_graph
 from mnemesh_actors.models.pair_graph import ANSWERS_DELTAS_FILE, ANSWERS_FORM
 
 HISTORIES: Final = DATA.parent / "histories"
+ON_HISTORIES: Final = "questions_"  # files of questions on histories begin so
 EXPECTED: Final = DATA / "answer_reader_expected.json"
 OTHERS: Final = 2
 GROUPS: Final = 10  # questions of a batch
@@ -210,15 +211,16 @@ def expect(changes: Tree) -> None:
 
 def figures(changes: Tree, asked: Sequence[Asked]) -> str:
     """How often the reader puts a text that answers above the nearest that don't, and the area under the ROC curve of
-    all pairs. Of histories also the area of answered questions against others by the best of FIRST texts."""
+    all pairs. Of histories also the area of answered questions against others by the best of FIRST texts: a right one
+    and the nearest others, or the nearest alone."""
     groups = [[one.answers[0], *one.near[:AMONG]] for one in asked]
     pairs = [encoded(one.question, text) for one, group in zip(asked, groups, strict=True) for text in group]
     scores = odds(changes, pairs).reshape(len(asked), -1)
     absent = np.array([one.absent for one in asked])
     topical = ""
     if absent.any():
-        best, no = scores[~absent, :FIRST].max(1), scores[absent, 1 : 1 + FIRST].max(1)
-        topical = f", absent below answered {(best[:, None] > no[None, :]).mean():.3f}"
+        answered, others = scores[~absent, :FIRST].max(1), scores[absent, 1 : 1 + FIRST].max(1)
+        topical = f", absent below answered {(answered[:, None] > others[None, :]).mean():.3f}"
     ranks = (scores >= scores[:, :1]).sum(1)
     right, wrong = scores[:, 0], np.sort(scores[:, 1:].ravel())
     area = np.searchsorted(wrong, right).mean() / len(wrong)
@@ -241,13 +243,13 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     cache, encoder = EmbeddingCache(options.vectors), read(question_graph.DELTAS_FILE)
     asked = [one for path in sorted(DATA.glob("*.jsonl")) for one in asked_in(path, cache, encoder)]
-    told_of = sorted(HISTORIES.glob("questions_*.jsonl"))
-    asked += [one for path in told_of for one in asked_of_histories(path, cache, encoder)]
+    on_histories = sorted(HISTORIES.glob(f"{ON_HISTORIES}*.jsonl"))
+    asked += [one for path in on_histories for one in asked_of_histories(path, cache, encoder)]
     cache.save()
     learned = [one for one in asked if one.file not in options.leave]
     chance = np.random.default_rng(options.seed)
     learned = [learned[at] for at in chance.permutation(len(learned))[: int(len(learned) * options.share)]]
-    learned = [one for one in learned if one.file.startswith("questions_") or chance.random() < options.again]
+    learned = [one for one in learned if one.file.startswith(ON_HISTORIES) or chance.random() < options.again]
     print(f"{len(learned)} questions to learn from", flush=True)
     begun = None
     if options.begun_with is not None:
