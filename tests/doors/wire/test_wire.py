@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mnemesh import errors
@@ -21,7 +21,7 @@ from mnemesh_gateway.contract.message_json import to_json
 from mnemesh_gateway.operations.operation_table import OPERATIONS
 from mnemesh_memory.ranking import answers
 from mnemesh_memory.ranking.explanation import Share
-from mnemesh_memory.values import limits, model, quotas
+from mnemesh_memory.values import injection, limits, model, quotas
 from mnemesh_memory.values.errors import Aborted, InvalidArgument, NotFound, SecretRefused
 from mnemesh_memory.values.memory_links import Linked
 from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
@@ -148,6 +148,20 @@ def test_every_field_of_each_request_has_a_place_in_its_domain_value() -> None:
 
 
 @given(MEMORIES)
+@example(
+    model.Memory(
+        id="1",
+        space="@owner",
+        kind="fact",
+        title="",
+        content="a hidden sign \U000e0000",
+        state="active",
+        by="owner",
+        created_at=1,
+        updated_at=2,
+        heads=("1@a",),
+    )
+)
 def test_every_field_of_a_memory_is_written(memory: model.Memory) -> None:
     found = wire.memory(memory)
     assert [(c.revision, c.content, c.title, c.by, wire.moment(c, "at")) for c in found.conflicts] == [
@@ -155,6 +169,7 @@ def test_every_field_of_a_memory_is_written(memory: model.Memory) -> None:
     ]
     expected = fill(memory_pb2.Memory(), replace(memory, conflicts=()))
     expected.conflicts.extend(found.conflicts)
+    expected.suspicious = injection.is_marked(memory)
     if memory.source == model.Source():
         expected.ClearField("source")
     assert found == expected
