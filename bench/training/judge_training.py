@@ -273,8 +273,7 @@ def _above(right: Floats, wrong: Floats) -> str:
 
 
 def limits_of(found: Floats, held: Sequence[Example]) -> dict[str, Any]:
-    """The limits by pairs of hands and histories that neither the model nor the trees have seen. Raises SystemExit
-    without either."""
+    """The limits by pairs of hands and histories that neither the model nor the trees have seen."""
     vectors = pair_judge.embedded(sorted({text for one in held for text in (one.older, one.newer)}))
     of_hands, of_histories, memories = [], [], set()
     for one, row in zip(held, found, strict=True):
@@ -289,8 +288,6 @@ def limits_of(found: Floats, held: Sequence[Example]) -> dict[str, Any]:
                 of_hands.append(told)
             elif one.hand.startswith(OF_HISTORIES):
                 of_histories.append(told)
-    if not of_hands or not of_histories:
-        raise SystemExit("leave: the limits need a hand of pairs and one of histories that are left out")
     limits = {**_at(WRONGLY, of_hands, len(of_hands)), **_at(WRONGLY_IN_HISTORIES, of_histories, len(memories))}
     limits["mark"] = min(limits["mark"], limits["link"])
     hands = sorted({one.hand for one in held if one.hand in NEW_HANDS or one.hand.startswith(OF_HISTORIES)})
@@ -319,6 +316,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--mean", nargs="+", type=Path, default=[], help="trained models whose mean is taken")
     parser.add_argument("--again", type=float, default=1.0, help="the share of the other hands that is read again")
     options = parser.parse_args(argv)
+    left_kinds = {hand in NEW_HANDS for hand in options.leave if hand in NEW_HANDS or hand.startswith(OF_HISTORIES)}
+    if options.limits and len(left_kinds) < 2:
+        raise SystemExit("leave: the limits need a hand of pairs and one of histories that are left out")
     found = examples()
     learned_from = chosen(found, options.leave, options.seed, options.new, options.again)
     print(f"{len(learned_from)} pairs to learn from", flush=True)

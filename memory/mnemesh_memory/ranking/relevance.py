@@ -1,9 +1,9 @@
 """The score of a result: an estimate of the probability that the memory answers the question.
 
-The evidence is absolute. Of the memory: its cosine as it is, the share of the question's terms that it holds, whether
-it stands alone, and how many of the best candidates are of its session. Of the question: how near the fiftieth
-candidate is, because among many near memories the first is less sure. A logistic model (Platt, 1999) of these gives a
-first estimate. Isotonic regression (Ayer et al., 1955, pool adjacent violators) then makes the estimates agree with the
+The evidence is absolute. A memory has its cosine, its share of the question's terms, and its company. That is the
+number of the best candidates of its session, or that it stands alone. The nearness of the fiftieth candidate counts
+too, because among many near memories the first is less sure. A logistic model (Platt, 1999) of these gives a first
+estimate. Isotonic regression (Ayer et al., 1955, pool adjacent violators) then makes the estimates agree with the
 order, which fusion and the second look have decided before.
 
 A second model estimates the probability that the space answers the question at all, for `abstain`. The first result may

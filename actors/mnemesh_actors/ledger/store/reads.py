@@ -243,8 +243,8 @@ def successor(db: sqlite3.Connection, id_: str) -> str:
 
 
 def behind(db: sqlite3.Connection, id_: str, space: str) -> list[str]:
-    """Memories of a space that stepped back for a memory, erased by now or not, and stay: those that it replaced or
-    that repeat it. The newest BEHIND_MAX."""
+    """Ids of the newest BEHIND_MAX memories of a space that stay, although they stepped back for a memory: it replaced
+    them, or they repeat it. That memory may be erased."""
     rows = db.execute(
         "SELECT memory.id FROM link JOIN memory ON memory.id = link.source WHERE link.target = ? AND link.type = ? "
         "AND memory.space = ? AND memory.state IN ('superseded', 'forgotten') ORDER BY memory.id DESC LIMIT ?",

@@ -163,7 +163,7 @@ def held(gone: values.Bulk | values.Purged) -> Iterator[str]:
 
 
 def kept_behind(gone: values.Bulk | values.Purged) -> Iterator[str]:
-    """What may be left of a text in memories that stepped back for it."""
+    """Lines about memories that stepped back for an erased one, and may hold the same text."""
     for id_ in gone.behind:
         yield paint(f"stepped back for it and stays, may hold the same text: mnemesh purge {id_}", YELLOW)
 

@@ -282,8 +282,8 @@ def _replacing(target: OlderText) -> str:
 
 
 def _contests(ordered: Sequence[OlderText], text: str, seen: Seen) -> Contests:
-    """Three lists of candidates: at most one that the text replaces, contradicted ones that stand (the nearest first),
-    and doubtful ones of which the writer is asked (the likeliest first)."""
+    """Three lists of candidates. The text replaces at most one. It contradicts those of the second list, the nearest
+    first. The writer is asked about those of the third, the likeliest first."""
     replaced: list[Replaced] = []
     opposed: list[Opposed] = []
     likely: list[Replaced] = []
