@@ -24,8 +24,9 @@ from rich.console import Console
 from rich.table import Table
 
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
-from mnemesh_memory.policy.judge.guard import OlderText, Verdict, judge, to_read
+from mnemesh_memory.policy.judge.guard import OlderText, Verdict, judge
 from mnemesh_memory.policy.judge.reading import Reading, reading_of
+from mnemesh_memory.policy.judge.worth_reading import to_read
 
 DATA: Final = Path(__file__).resolve().parents[2] / "tests" / "data" / "guard"
 HALVES: Final = ("given", "held_out", "held_out_2")

@@ -31,7 +31,7 @@ from mnemesh_actors.ledger.feeds.entry_feed import EntryPage, LogEntry
 from mnemesh_actors.ports import IndexPort
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy import precedence
-from mnemesh_memory.policy.judge import guard
+from mnemesh_memory.policy.judge import guard, worth_reading
 from mnemesh_memory.policy.judge.slots import subject_terms
 from mnemesh_memory.policy.rules import triggers
 from mnemesh_memory.text.passages import index_texts
@@ -153,7 +153,7 @@ class ContradictionJudge:
                 ordered = sorted(near.get(memory.id, {}).items(), key=lambda pair: (-pair[1], pair[0]))
                 earlier = [pair for pair in ordered if pair[0] in firsts and firsts[pair[0]] < firsts[memory.id]]
                 nearest[memory.id] = {
-                    id_: cosine for id_, cosine in earlier[:NEAREST] if cosine >= guard.WIDE_NEAREST_MIN
+                    id_: cosine for id_, cosine in earlier[:NEAREST] if cosine >= worth_reading.AT_REST_MIN
                 }
             wider = [
                 memory

@@ -14,8 +14,9 @@ import structlog
 
 from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.models.embedding_model import PAIRS_READY
-from mnemesh_memory.policy.judge import guard
+from mnemesh_memory.policy.judge import guard, worth_reading
 from mnemesh_memory.policy.judge.reading import Reading
+from mnemesh_memory.policy.judge.worth_reading import to_read
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.model import Memory
@@ -68,7 +69,7 @@ def _wanted(texts: Sequence[JudgedText], *, widely: bool = False) -> list[tuple[
     return [
         (at, candidate)
         for at, item in enumerate(texts)
-        for candidate in guard.to_read(item.text, item.kind, item.candidates, item.session, item.seen, widely=widely)
+        for candidate in to_read(item.text, item.kind, item.candidates, item.session, item.seen, widely=widely)
     ]
 
 
@@ -77,7 +78,7 @@ def is_left_unread(
 ) -> bool:
     """Whether the verdict on a text misses a reading that the model would do at rest."""
     ready = embedder.pairs == PAIRS_READY
-    return ready and guard.is_left_unread(text.text, text.kind, beside, verdict, text.seen)
+    return ready and worth_reading.is_left_unread(text.text, text.kind, beside, verdict, text.seen)
 
 
 async def judged_at_rest(

@@ -29,7 +29,7 @@ from mnemesh_memory.validation.filters import states_rule
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.kinds import WRITABLE_LINK_TYPES
-from mnemesh_memory.values.memory_links import MAY_REPLACE, OPEN_TYPES
+from mnemesh_memory.values.memory_links import CONTRADICTS, MAY_REPLACE
 from mnemesh_memory.values.model import Caller, ListQuery, Memory, Page
 
 PAGE: Final = 200
@@ -170,7 +170,7 @@ class Hygiene:
                         continue  # the question has settled itself
                     state = "missing" if end is None else end.state
                     by_type[hygiene.ORPHANED].append(hygiene.orphaned(item, link.type, link.id, state))
-                elif link.type in OPEN_TYPES and link.id in current and {item.memory.id, link.id} not in seen:
+                elif link.type == CONTRADICTS and link.id in current and {item.memory.id, link.id} not in seen:
                     seen.add(frozenset((item.memory.id, link.id)))
                     if undecided(item.memory, current[link.id].memory):
                         by_type[hygiene.CONTRADICTION].append(hygiene.contradiction(item, current[link.id]))

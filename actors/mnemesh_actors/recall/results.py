@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 from mnemesh_actors.embedding.answer_reading import passage_of
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_memory.policy.dynamics.heat import heat_used
-from mnemesh_memory.policy.precedence import newer_first
 from mnemesh_memory.policy.rules.stored_rules import weighed
 from mnemesh_memory.policy.sessions import preferences
 from mnemesh_memory.ranking.answers import Hit, Recalled
@@ -36,14 +35,8 @@ from mnemesh_memory.values.model import Memory, Query
 SNIPPET_CHARS: Final = 240
 # Of the best score: another order than that of relevance would show the newest of what hardly fits first.
 SORTED_SHARE_MIN: Final = 0.5
-# Of the score of an older memory: a newer one that fits less does not answer in its place. A question that names the
-# old value of a short statement leaves its newer value nearly a half.
-NEWER_SHARE_MIN: Final = 0.4
-# Of the score of each result that a mere `may-replace` brings a newer memory past, as nobody has decided.
-LIKELY_SHARE_MIN: Final = 0.8
 RELEVANCE: Final = "relevance"
 RERANK: Final = "rerank"
-NEWER: Final = "newer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,50 +169,6 @@ def ordered(query: Query, kept: list[FoundMemory], now: int) -> list[FoundMemory
         kept,
         key=lambda item: (-item.fused.score, *(_among_equals(item, query, now) if match[item.fused.score] > 1 else ())),
     )
-
-
-def answering(results: Sequence[FoundMemory], newer: Mapping[str, Sequence[Memory]]) -> dict[str, list[Memory]]:
-    """Of the newer memories those that answer the question by themselves: with NEWER_SHARE_MIN of the older one's score
-    at least."""
-    scores = {item.memory.id: item.fused.score for item in results}
-    return {
-        id_: [memory for memory in later if scores.get(memory.id, 0.0) >= NEWER_SHARE_MIN * scores.get(id_, 0.0) > 0]
-        for id_, later in newer.items()
-    }
-
-
-def newest_first(results: Sequence[FoundMemory], newer: Mapping[str, Sequence[Memory]]) -> list[FoundMemory]:
-    """The results with each newer memory before the ones that it contradicts (`newer`, by their ids). What moved up has
-    the score of its new place."""
-    moved = newer_first(results, [item.memory.id for item in results], newer)
-    shown: list[FoundMemory] = []
-    for place, item in enumerate(moved):
-        floor = max((below.fused.score for below in moved[place + 1 :]), default=0.0)
-        if floor > item.fused.score and any(item.memory in later for later in newer.values()):
-            more = {**item.fused.more, NEWER: floor - item.fused.score}
-            item = replace(item, fused=item.fused._replace(score=floor, more=more))
-        shown.append(item)
-    return shown
-
-
-def likely_first(
-    results: Sequence[FoundMemory], likely: Mapping[str, Sequence[Memory]], newer: Mapping[str, Sequence[Memory]]
-) -> list[FoundMemory]:
-    """The results with each memory that may replace another (`likely`, by its id) before the other, when its own score
-    is nearly that of each result passed over. Nothing else moves, nothing moves twice, and no score changes. A memory
-    never passes one that contradicts it and is `newer`."""
-    places = {item.memory.id: place for place, item in enumerate(results)}
-    placed: dict[str, FoundMemory] = {}
-    for place, item in enumerate(results):
-        for memory in likely.get(item.memory.id, ()) if item.memory.id not in placed else ():
-            passed = results[place : places.get(memory.id, 0)]
-            if not passed or memory.id in placed or any(above.memory in newer.get(memory.id, ()) for above in passed):
-                continue
-            mover = results[places[memory.id]]
-            if mover.fused.score >= LIKELY_SHARE_MIN * max(above.fused.score for above in passed) > 0:
-                placed[memory.id] = mover
-        placed.setdefault(item.memory.id, item)
-    return list(placed.values())
 
 
 def end_of_equals(fused: Sequence[Fused], at: int, score: float) -> int:

@@ -15,7 +15,7 @@ from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import IndexGeneration
 from mnemesh_actors.models.embedding_model import PAIRS_READY
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.recall import results, search_calls
+from mnemesh_actors.recall import newer_results, results, search_calls
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
 from mnemesh_actors.recall.search_calls import IndexCalls, behind, question_vector
 from mnemesh_actors.recall.signal_fetches import FETCHES
@@ -35,7 +35,7 @@ from mnemesh_memory.ranking.signals import OPTIONAL
 from mnemesh_memory.text.traits import happened_at, question_of
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, Unavailable
-from mnemesh_memory.values.memory_links import MAY_REPLACE
+from mnemesh_memory.values.memory_links import CONTRADICTS, MAY_REPLACE
 from mnemesh_memory.values.model import Memory, Query
 from mnemesh_memory.values.rules import Rule
 
@@ -212,19 +212,16 @@ class Retrieval:
         if within := results.stretch_missed(query, ordered):
             inside, _, _ = await self._choice.pick(within, results.lying_in(within, fused, candidates))
             ordered = [*ordered[: query.limit - 1], inside[0]] if inside else ordered
-        ordered = self._newer_first(ordered) if query.sort == "relevance" else ordered
+        ordered = await self._newer_first(ordered, fused) if query.sort == "relevance" else ordered
         # In the order of relevance no score depends on results beyond the limit.
         whole = query.min_score and query.sort != "relevance"
-        first = ordered if whole else self._likely_first(ordered)[: query.limit]
-        ids = [item.memory.id for item in first]
-        to_judge = [item for item in ordered if item.memory.id in ids]
+        to_judge = ordered if whole else ordered[: query.limit]
         leading = [item.id for item in fused[:COMPANY_AMONG]]
         around = surroundings(candidates, leading, [item.fused.id for item in (*to_judge, *best)])
         if query.verify and index_generation and in_doubt(results.evidence_of(query, best, around)):
             around, unread = await self._with_readings(index_generation, best, around)
             degraded = (*degraded, *unread)
-        scores = {item.memory.id: item for item in results.judged(query, to_judge, around)}
-        shown = [scores[id_] for id_ in ids]
+        shown = results.judged(query, to_judge, around)
         passing = [item for item in shown if item.fused.score >= query.min_score]
         here = answered(results.evidence_of(query, best, around))
         return results.Matches(passing, covered, here, (*degraded, *self._rows.left_out), explainer)
@@ -246,23 +243,39 @@ class Retrieval:
             return around, (f"answer reader: {error.message}",)
         return around._replace(read={item.fused.id: one for item, one in zip(best, read, strict=True)}), ()
 
-    def _newer_first(self, ordered: list[results.FoundMemory]) -> list[results.FoundMemory]:
-        """Of two memories that contradict each other the newer one comes first, with the score of the older one, when
-        it answers by itself. For a question about the past the memory that held then comes before its successors."""
-        tied = [item.memory for item in ordered if item.memory.tied]
+    async def _newer_first(
+        self, ordered: list[results.FoundMemory], fused: Sequence[Fused]
+    ) -> list[results.FoundMemory]:
+        """The results with newer memories before those that they contest. For a question about the past the memory that
+        held then comes before its successors."""
+        query = self._query
+        of_now = query.asked_at is None and query.valid_at is None
+        more = await self._contesting(ordered, fused) if of_now else []
+        tied = [item.memory for item in (*ordered, *more) if item.memory.tied]
         if len(tied) < 2:
             return ordered
-        first = results.answering(ordered, precedence.contested(tied))
-        if self._query.asked_at is not None and not self._query.include_superseded:
+        surely, likely = precedence.contested(tied), precedence.contested(tied, MAY_REPLACE)
+        first = newer_results.answering(query, [*ordered, *more], surely, likely)
+        if query.asked_at is not None and not query.include_superseded:
             first |= precedence.held_before(tied)
-        return results.newest_first(ordered, first) if first else ordered
+        return newer_results.newest_first(ordered, more, first) if first else ordered
 
-    def _likely_first(self, ordered: list[results.FoundMemory]) -> list[results.FoundMemory]:
-        """Of two memories of which one may replace the other the newer one comes first, when it answers nearly as
-        well."""
-        tied = [item.memory for item in ordered if item.memory.tied]
-        likely = precedence.contested(tied, MAY_REPLACE) if self._query.sort == "relevance" and len(tied) > 1 else {}
-        return results.likely_first(ordered, likely, precedence.contested(tied)) if likely else ordered
+    async def _contesting(
+        self, ordered: Sequence[results.FoundMemory], fused: Sequence[Fused]
+    ) -> list[results.FoundMemory]:
+        """The newer memories that contest the first results and are no results themselves: a new value may match the
+        question in no word."""
+        best = [item.memory for item in ordered[: newer_results.CONTESTED_AMONG] if item.memory.tied]
+        here, known = {item.memory.id for item in ordered}, {item.id for item in fused}
+        ties = await self._rows.ties(best) if best else []
+        wanted = {
+            other for _, type_, _, other in ties if type_ == CONTRADICTS or (type_ == MAY_REPLACE and other in known)
+        }
+        others = await self._rows.view(sorted(wanted - here)) if wanted - here else {}
+        if not others:
+            return []
+        contesting = precedence.unsettled([*best, *others.values()])
+        return await self._choice.passing(self._query, newer_results.further(ordered, contesting, fused))
 
     async def _matching(self) -> tuple[list[str], list[str]] | None:
         """The memories that pass, when only the ledger can judge; None when the index can, or each row is judged."""

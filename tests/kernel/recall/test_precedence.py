@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 from plain_memories import plain_memory
 from recall_scene import READER, Here
 
-from mnemesh_actors.recall.results import FoundMemory, answering, likely_first, newest_first
+from mnemesh_actors.recall.newer_results import answering, newest_first
+from mnemesh_actors.recall.results import FoundMemory
 from mnemesh_actors.remember.history_operations import MARKS_PAGE
 from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.sessions.session_context import ContextQuery
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLACE
-from mnemesh_memory.values.model import Caller, Link, Memory, Patch
+from mnemesh_memory.values.model import Caller, Link, Memory, Patch, Query
 from mnemesh_memory.values.past import BOTH
 
 OLD, NEW = "The billing service stores invoices in PostgreSQL", "The billing service stores invoices in MySQL"
@@ -43,36 +44,40 @@ async def marked(here: Here) -> tuple[Memory, Memory]:
     return older, done.memory
 
 
-async def test_a_mark_moves_no_memory_that_answers_another_question_and_changes_no_score(here: Here) -> None:
-    texts = ("logs to Loki", "is written in Go", "calls the tax API")
-    told = [await here.remember(f"The billing service {text}", force=True) for text in texts]
-    question = "where does the billing service log to"
-    before = {hit.memory.id: hit.score for hit in (await here.recall(question)).results}
-    assert next(iter(before)) == told[0].id
-    for older, newer in pairwise(told):
-        await here.mesh.link(READER, newer.id, MAY_REPLACE, older.id)
-    await here.mesh.link(READER, told[2].id, MAY_REPLACE, told[0].id)
-    marked = (await here.recall(question)).results
-    assert {hit.memory.id: hit.score for hit in marked} == before
-    assert marked[0].memory.id == told[0].id
-    assert marked[0].memory.may_be_replaced_by == (told[2].id, told[1].id)
-    assert (await here.recall(question, limit=1)).results[0].memory.id == told[0].id
+async def test_a_marked_memory_stays_first_when_the_newer_one_says_nothing_of_the_question(here: Here) -> None:
+    older = await here.remember("The billing service logs to Loki", force=True)
+    newer = await here.remember("Quay eleven floods in autumn", force=True, links=(Link(MAY_REPLACE, older.id),))
+    shown = (await here.recall("where does the billing service log to")).results
+    assert shown[0].memory.id == older.id
+    assert shown[0].memory.may_be_replaced_by == (newer.id,)
 
 
-async def test_marks_move_a_memory_once_and_only_past_results_that_it_answers_nearly_as_well_as(here: Here) -> None:
-    memories = [await here.remember(f"berth {number} holds", force=True) for number in range(3)]
-    first, second, third = memories
+async def test_a_marked_memory_comes_after_a_newer_one_that_may_answer_and_no_score_rises(here: Here) -> None:
+    older = await here.remember("Ships are told their berth by radio", force=True)
+    newer = await here.remember("Berth numbers reach ships in an app", force=True)
+    question = "how are ships told their berth"
+    assert [hit.memory.id for hit in (await here.recall(question)).results] == [older.id, newer.id]
+    await here.mesh.link(READER, newer.id, MAY_REPLACE, older.id)
+    for limit in (1, 5):
+        shown = (await here.recall(question, limit=limit)).results
+        assert [hit.memory.id for hit in shown] == [newer.id, older.id][:limit]
+        assert all(above.score >= below.score for above, below in pairwise(shown))
 
-    def order(*scores: float) -> list[int]:
-        found = [FoundMemory(one, Fused(one.id, score)) for one, score in zip(memories, scores, strict=True)]
-        likely = {first.id: [second], second.id: [third]}
-        shown = likely_first(found, likely, {})
-        assert all(item in found for item in shown)
-        return [memories.index(item.memory) for item in shown]
 
-    assert order(0.7, 0.69, 0.69) == [1, 0, 2]
-    assert order(0.7, 0.5, 0.49) == [0, 2, 1]
-    assert order(0.7, 0.5, 0.1) == order(0.0, 0.0, 0.0) == [0, 1, 2]
+async def test_a_newer_memory_needs_a_share_of_the_evidence_only_where_it_merely_may_replace(here: Here) -> None:
+    query, (older, newer) = (
+        Query(text="quay"),
+        [await here.remember(f"berth {number}", force=True) for number in (1, 2)],
+    )
+
+    def order(cosine: float, *, surely: bool) -> list[Memory]:
+        found = [FoundMemory(one, Fused(one.id, 0.5, cosine=at)) for one, at in ((older, 0.8), (newer, cosine))]
+        newest = {older.id: [newer]}
+        first = answering(query, found, newest if surely else {}, {} if surely else newest)
+        return [item.memory for item in newest_first(found, (), first)]
+
+    assert order(0.6, surely=False) == order(0.6, surely=True) == order(-1.0, surely=True) == [newer, older]
+    assert order(-1.0, surely=False) == [older, newer]
 
 
 async def test_a_mark_brings_in_nothing_that_does_not_match(here: Here) -> None:
@@ -301,15 +306,24 @@ async def test_a_memory_that_holds_beside_another_is_linked_to_a_third_and_not_r
     assert [one.state for one in both] == ["active", "active"]
 
 
-async def test_a_newer_memory_goes_first_only_when_it_answers_by_itself(here: Here) -> None:
-    older, newer = await opposed(here)
+async def test_a_contradiction_leads_to_the_newer_memory_that_matches_in_no_word(here: Here) -> None:
+    older = await here.remember("Ships are told their berth by radio", force=True)
+    for number in range(6):
+        await here.remember(f"Ships are told their berth number {number}", force=True)
+    newer = await here.remember("Quay eleven floods", force=True, links=(Link(CONTRADICTS, older.id),))
+    asked = "Ships are told their berth by radio"
+    shown = (await here.recall(asked, limit=2)).results
+    assert [hit.memory.id for hit in shown] == [newer.id, older.id]
+    assert shown[1].memory.older_than == (newer.id,)
+    await here.mesh.forget(READER, newer.id)
+    assert (await here.recall(asked, limit=2)).results[0].memory.id == older.id
 
-    def order(score: float) -> list[str]:
-        found = [FoundMemory(older, Fused(older.id, 0.8)), FoundMemory(newer, Fused(newer.id, score))]
-        return [item.memory.id for item in newest_first(found, answering(found, {older.id: [newer]}))]
 
-    assert order(0.33) == [newer.id, older.id]
-    assert order(0.31) == order(0.0) == [older.id, newer.id]
+async def test_a_newer_memory_that_a_filter_leaves_out_is_not_led_to(here: Here) -> None:
+    older = await here.remember("Ships are told their berth by radio", force=True, tags=("harbour",))
+    await here.remember("Quay eleven floods", force=True, links=(Link(CONTRADICTS, older.id),))
+    shown = (await here.recall("Ships are told their berth by radio", tags_any=("harbour",))).results
+    assert [hit.memory.id for hit in shown] == [older.id]
 
 
 # ---- laws -----------------------------------------------------------------------------------------------------------

@@ -509,11 +509,11 @@ def attached(answer: Recalled, position: int = 0) -> list[tuple[str, str, str]]:
 
 
 async def test_the_three_latest_resolutions_and_contradictions_both_ways_come_with_a_result(here: Here) -> None:
+    other = await here.remember("It never makes a sound")
     problem = await here.remember("The turbine whistles")
     for number in range(4):
         fix = await here.remember(f"Fix {number}")
         await here.mesh.link(READER, problem.id, "resolved-by", fix.id, wait="durable")
-    other = await here.remember("It never makes a sound")
     await here.mesh.link(READER, other.id, "contradicts", problem.id)
     await here.mesh.link(READER, problem.id, "see-also", other.id)
     answer = await here.recall("turbine whistles", mode="keyword")

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from mnemesh_memory.policy.dynamics.reconsolidation import Labile, reconsolidated
-from mnemesh_memory.policy.judge.guard import OlderText, Verdict, is_left_unread, judge, to_read
+from mnemesh_memory.policy.judge.guard import OlderText, Verdict, judge
 from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading
+from mnemesh_memory.policy.judge.worth_reading import is_left_unread, to_read
 
 SURE = Reading(0.002, 0.996, 0.002, whole=True)
 

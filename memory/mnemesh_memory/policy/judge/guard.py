@@ -16,7 +16,7 @@ from typing import Final
 from mnemesh_memory.policy.judge import doubts
 from mnemesh_memory.policy.judge.contest import Contest
 from mnemesh_memory.policy.judge.evidence import Evidence, evidence_of, with_reading
-from mnemesh_memory.policy.judge.reading import READINGS_MAX, SURE_REPEAT_MIN, Reading, limits
+from mnemesh_memory.policy.judge.reading import SURE_REPEAT_MIN, Reading, limits
 from mnemesh_memory.policy.judge.sameness import almost_identical, says_the_same
 from mnemesh_memory.policy.judge.slots import is_decision
 from mnemesh_memory.policy.judge.vetoes import may_be_one, speaks
@@ -29,18 +29,7 @@ NEAR_MIN = 0.5
 REPLACES_MIN = 0.6
 # Texts that differ in case, spacing and a final stop only are nearer than this; others need no comparison.
 ALIKE_MIN = 0.8
-# A model reads two texts side by side that are so near, or less near with so high a likelihood of the trees.
-READ_MIN: Final = 0.75
-READ_CONTESTED_MIN: Final = 0.6
-READ_LIKELIHOOD_MIN: Final = 0.2
-# At rest it reads at a lower likelihood too, and near pairs of which the trees know nothing: in far words a new value
-# has no word of the old one.
-WIDE_LIKELIHOOD_MIN: Final = 0.06
-WIDE_UNKNOWN_MIN: Final = 0.45
-# The nearest of all is read at rest from here on, whatever the trees say. In six histories of teams that no model was
-# trained on, 93 of 108 replaced facts are the nearest one, and 15 are less near than COSINE_MIN.
-WIDE_NEAREST_MIN: Final = 0.3
-# It reads some 125 tokens, and a reading of a part of two texts is no evidence.
+# A model reads some 125 tokens, and a reading of a part of two texts is no evidence.
 READ_CHARS_MAX: Final = 800
 # Records of what happened: a later one never makes an earlier one untrue.
 RECORDS: Final = frozenset(("episode", "run", "summary", "prompt"))
@@ -84,7 +73,7 @@ class Verdict:
     supersedes: tuple[str, ...] = ()
     contradicts: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()  # Its writer is asked about these.
-    marked: tuple[str, ...] = ()  # A link `may-replace` leads to those of `asked` that it likely replaces.
+    marked: tuple[str, ...] = ()  # A link `may-replace` leads to these, which it likely replaces.
     apart: tuple[str, ...] = ()  # Memories with an open link that hold beside it, as the model at rest is sure.
     hint: str = ""
     heads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # Of the memories that are named here.
@@ -107,8 +96,8 @@ def judge(
 ) -> Verdict:
     """The verdict on a new text of a kind that was written in a session. `seen` saves the next judgement work."""
     fresh = min(1.0, max(0.0, 1.0 - max((item.cosine for item in candidates), default=0.0)))
-    ordered = _nearest_first(candidates)
-    twin = _twin(ordered, text, kind, session)
+    ordered = nearest_first(candidates)
+    twin = twin_of(ordered, text, kind, session)
     if twin is not None:
         return repeated(twin, "says the same")
     if kind in RECORDS:
@@ -120,6 +109,7 @@ def judge(
     contradicts = tuple(item.id for item, _, _ in opposed)[:CONTRADICTS_MAX]
     named = (*(item for item, _ in replaced), *(item for item, _, _ in opposed), *(item for item, _ in likely))
     heads = {item.id: item.heads for item in named}
+    marked = tuple(item.id for item, contest in likely[:ASKED_MAX] if contest.marked)
     if replaced:
         target, evidence = replaced[0]
         return Verdict(
@@ -130,6 +120,7 @@ def judge(
             similarity=target.cosine,
             supersedes=tuple(item.id for item, _ in replaced),
             contradicts=contradicts,
+            marked=marked,
             heads=heads,
             hint=f'if both hold, call restore(id="{target.id}")',
         )
@@ -142,10 +133,11 @@ def judge(
             target_id=target.id,
             similarity=target.cosine,
             contradicts=contradicts,
+            marked=marked,
             heads=heads,
             hint=_replacing(target),
         )
-    return _asked(likely, fresh, heads)
+    return _asked(likely, marked, fresh, heads)
 
 
 def repeated(twin: OlderText, how: str) -> Verdict:
@@ -170,78 +162,23 @@ def _is_read_as_one(item: OlderText, text: str) -> bool:
     return item.replaceable and item.kind not in RECORDS and may_be_one(item.text, text, surely=surely)
 
 
-def to_read(
-    text: str, kind: str, candidates: Sequence[OlderText], session: str, seen: Seen, *, widely: bool = False
-) -> tuple[OlderText, ...]:
-    """The candidates that a model should read beside a new text before `judge` decides: those that words link, then the
-    others, the nearest first. `seen` keeps the evidence for the verdict. Where nobody waits, the model reads `widely`,
-    and each that words link."""
-    ordered = _nearest_first(candidates)
-    if kind in RECORDS or _twin(ordered, text, kind, session) is not None:
-        return ()
-    unread = [item for item in _worth_reading(text, ordered, seen, widely=widely) if item.read is None]
-    linked = sum(_is_linked(item, text, seen) for item in unread) if widely else 0
-    return tuple(unread[: max(READINGS_MAX, linked)])
-
-
 def read_apart(text: str, candidates: Iterable[OlderText], seen: Seen) -> tuple[str, ...]:
     """The memories that the model has read and is sure to hold beside a new text."""
     read = (item for item in candidates if item.read is not None)
-    return tuple(
-        item.id for item in read if with_reading(_evidence(item, text, seen), item.read, item.text, text).apart
-    )
+    return tuple(item.id for item in read if with_reading(words_of(item, text, seen), item.read, item.text, text).apart)
 
 
-def is_left_unread(text: str, kind: str, candidates: Iterable[OlderText], verdict: Verdict, seen: Seen) -> bool:
-    """Whether the model has not read a pair that it would read at rest. A pair that the verdict links `contradicts`
-    needs no other verdict, and a text that is not added has its fate. A mark is only a question."""
-    if kind in RECORDS or verdict.action != "ADD":
-        return False
-    worth = _worth_reading(text, _nearest_first(candidates), seen, widely=True)
-    worth = [item for item in worth if item.id not in verdict.contradicts]
-    first = worth[: max(READINGS_MAX, sum(_is_linked(item, text, seen) for item in worth))]
-    return any(item.read is None for item in first)
-
-
-def _worth_reading(text: str, ordered: Sequence[OlderText], seen: Seen, *, widely: bool) -> list[OlderText]:
-    others = (item for item in ordered[:CONTESTED_MAX] if item.kind not in RECORDS)
-    near = [item for item in others if item.cosine >= WIDE_NEAREST_MIN and _may_be_read(item.text, text)]
-    worth = [item for item in near if worth_reading(text, item, seen, widely=widely, nearest=item is near[0])]
-    return sorted(worth, key=lambda item: not _is_linked(item, text, seen))
-
-
-def _is_linked(item: OlderText, text: str, seen: Seen) -> bool:
-    """Whether words link the two, and no rule of grammar is sure of it."""
-    contest = _evidence(item, text, seen).contest
-    return contest is not None and contest.linked and not contest.ruled
-
-
-def worth_reading(text: str, candidate: OlderText, seen: Seen, *, widely: bool = False, nearest: bool = False) -> bool:
-    """Whether a new text may repeat or replace a memory, as far as likeness and trees tell. A memory is never replaced
-    or contradicted by words that are not rules, unread."""
-    if candidate.cosine >= READ_MIN:
-        return True
-    if candidate.cosine < (WIDE_NEAREST_MIN if widely and nearest else COSINE_MIN):
-        return False
-    if _is_linked(candidate, text, seen):
-        return True
-    if candidate.cosine < READ_CONTESTED_MIN and not widely:
-        return False
-    likelihood = _evidence(candidate, text, seen).likelihood
-    likely = likelihood >= (WIDE_LIKELIHOOD_MIN if widely else READ_LIKELIHOOD_MIN)
-    wide = widely and (nearest or (not likelihood and candidate.cosine >= WIDE_UNKNOWN_MIN))
-    return (likely or wide) and not doubts.is_of_other_things(candidate.text, text, stated=False)
-
-
-def _may_be_read(one: str, other: str) -> bool:
+def may_be_read(one: str, other: str) -> bool:
+    """Whether a model may read both: they are short, and speak."""
     return len(one) + len(other) <= READ_CHARS_MAX and speaks(one) and speaks(other)
 
 
-def _nearest_first(candidates: Iterable[OlderText]) -> list[OlderText]:
+def nearest_first(candidates: Iterable[OlderText]) -> list[OlderText]:
+    """The candidates by cosine."""
     return sorted(candidates, key=lambda item: (-item.cosine, item.id))
 
 
-def _twin(ordered: Iterable[OlderText], text: str, kind: str, session: str) -> OlderText | None:
+def twin_of(ordered: Iterable[OlderText], text: str, kind: str, session: str) -> OlderText | None:
     """The nearest memory that says the same in the same words."""
     twins = (
         item
@@ -252,14 +189,16 @@ def _twin(ordered: Iterable[OlderText], text: str, kind: str, session: str) -> O
     return next((item for item in twins if says_the_same(item.text, text)), None)
 
 
-def _evidence(item: OlderText, text: str, seen: Seen) -> Evidence:
+def words_of(item: OlderText, text: str, seen: Seen) -> Evidence:
     """The evidence of words that a text contests a memory, worked out once."""
     if (item.text, item.cosine) not in seen:
         seen[item.text, item.cosine] = evidence_of(item.text, text, item.cosine)
     return seen[item.text, item.cosine]
 
 
-def _asked(likely: Sequence[Replaced], fresh: float, heads: Mapping[str, tuple[str, ...]]) -> Verdict:
+def _asked(
+    likely: Sequence[Replaced], marked: tuple[str, ...], fresh: float, heads: Mapping[str, tuple[str, ...]]
+) -> Verdict:
     """The verdict on a text that is added, with a question to its writer when it may replace a memory."""
     if not likely:
         return Verdict(action="ADD", reason="no memory has another value of the same slot", novelty=fresh)
@@ -271,7 +210,7 @@ def _asked(likely: Sequence[Replaced], fresh: float, heads: Mapping[str, tuple[s
         target_id=target.id,
         similarity=target.cosine,
         asked=tuple(item.id for item, _ in likely[:ASKED_MAX]),
-        marked=tuple(item.id for item, contest in likely[:ASKED_MAX] if contest.marked),
+        marked=marked,
         heads=heads,
         hint="; ".join(_replacing(item) for item, _ in likely[:ASKED_MAX]),
     )
@@ -291,10 +230,10 @@ def _contests(ordered: Sequence[OlderText], text: str, seen: Seen) -> Contests:
     for item in ordered[:CONTESTED_MAX]:
         if item.kind in RECORDS or (item.read is None and item.cosine < COSINE_MIN):
             continue
-        contest, whole, *_ = with_reading(_evidence(item, text, seen), item.read, item.text, text)
+        contest, whole, *_ = with_reading(words_of(item, text, seen), item.read, item.text, text)
         if contest is None or doubts.is_of_other_things(item.text, text, stated=contest.stated):
             continue
-        if modelled and item.read is None and not contest.ruled and _may_be_read(item.text, text):
+        if modelled and item.read is None and not contest.ruled and may_be_read(item.text, text):
             if contest.firm:  # the writer is asked at most about one that the model did not come to read
                 likely.append((item, replace(contest, marked=False)))
             continue
