@@ -18,12 +18,12 @@ from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS, HalfLives, heat
 from mnemesh_memory.policy.dynamics.valence import valence
 from mnemesh_memory.policy.judge.guard import OlderText, judge
 from mnemesh_memory.policy.judge.sameness import says_the_same
-from mnemesh_memory.policy.precedence import age, pairs, undecided
+from mnemesh_memory.policy.precedence import age, pairs
 from mnemesh_memory.policy.rules import triggers
 from mnemesh_memory.ranking.scores import liking
 from mnemesh_memory.text.text import snippet, title_of
 from mnemesh_memory.values.heat_channels import Heat
-from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS
+from mnemesh_memory.values.memory_links import BOTH_HOLD
 from mnemesh_memory.values.model import Memory
 from mnemesh_memory.values.past import BOTH
 
@@ -261,13 +261,11 @@ def duplicate(pair: Pair) -> Finding:
 
 
 def contradiction(one: Tidy, other: Tidy) -> Finding:
-    """Two active memories of which one contradicts or may replace the other: the finding is about the older one."""
+    """Two active memories that contradict each other: the finding is about the older one."""
     older, newer = sorted((one, other), key=lambda item: age(item.memory))
-    sure = undecided(one.memory, other.memory) == CONTRADICTS
-    said = "contradicts it and is newer" if sure else "is newer and may replace it"
     return Finding(
         type=CONTRADICTION, subject=older, others=(newer.memory.id,),
-        verdict=f"{newer.memory.id} {said}: keep the one that holds, or both",
+        verdict=f"{newer.memory.id} contradicts it and is newer: keep the one that holds, or both",
         command=_newer_holds(older.memory, newer.memory), choices=_choices(older, newer),
     )  # fmt: skip
 

@@ -77,9 +77,7 @@ async def test_a_memory_that_a_newer_one_may_replace_says_so_until_a_person_deci
     assert (pair["newer"]["id"], pair["older"]["id"], pair["relation"]) == (new, old, "may-replace")
     assert (page["contradictions_total"], page["marks_total"]) == (1, 1)
     findings = (await door.call("hygiene", spaces=[space]))["findings"]
-    assert [one["verdict"] for one in findings if one["type"] == "contradiction"] == [
-        f"{new} is newer and may replace it: keep the one that holds, or both"
-    ]
+    assert not [one for one in findings if one["type"] == "contradiction"]
     await door.call("resolve", id=old, other=new, keep="both")
     assert not (await door.call("get", ids=[old]))["memories"][0].get("may_be_replaced_by")
     assert not (await door.call("conflicts", spaces=[space]))["contradictions"]
