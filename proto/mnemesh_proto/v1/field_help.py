@@ -871,7 +871,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.RecallResult.kind": "Its kind.",
         "mnemesh.v1.RecallResult.marks": "Where words of the query stand in the snippet: beginning and end of each, one pair after the other, counted in Unicode code points.",
         "mnemesh.v1.RecallResult.memory": "The whole memory; its content stands above and is not repeated.",
-        "mnemesh.v1.RecallResult.redirected_from": "Id of the superseded memory that matched and led here.",
+        "mnemesh.v1.RecallResult.redirected_from": "Id of the superseded or contradicted memory that matched and led here.",
         "mnemesh.v1.RecallResult.score": "Relevance from 0 to 1; never rises down the list when sorted by relevance.",
         "mnemesh.v1.RecallResult.signals": "The share of each signal in the score, with explain. The shares, added in this order and rounded to 6 decimals, are the score.",
         "mnemesh.v1.RecallResult.snippet": "The passage that matches best.",

@@ -46,6 +46,14 @@ def test_a_proposal_a_wish_or_a_reported_error_stands_beside_the_fact(older: str
 
 
 @each_pair(
+    ("The retry limit is 5", "The retry limit is now 9 instead of 5; the gateway could not keep up"),
+    ("The retry limit is 5", "The retry limit is now 9 instead of 5; the gateway couldn't keep up"),
+)
+def test_what_could_not_be_is_a_reason_and_no_proposal(older: str, newer: str) -> None:
+    assert verdict(older, newer).action == "SUPERSEDE"
+
+
+@each_pair(
     ("The API rate limit is 100 requests per second.", "The API rate limit may be 250 requests per second."),
     ("Sessions expire after 30 minutes", "Sessions should expire after 60 minutes"),
 )

@@ -81,7 +81,10 @@ _MOMENTS: Final = _DATES | {"weekday", "time"}
 def is_hedged(statement: Statement) -> bool:
     """Whether a sentence proposes, wishes, rejects or doubts, and so states no value."""
     words = statement.words
-    if not _HEDGES.isdisjoint(words) or not _HEDGING_PAIRS.isdisjoint(pairwise(words)):
+    hedges = _HEDGES.intersection(words)
+    if ("could", "not") in pairwise(words):
+        hedges -= {"could"}  # a reason, and no proposal: "clinics could not refill the slots"
+    if hedges or not _HEDGING_PAIRS.isdisjoint(pairwise(words)):
         return True
     if words[:1] == ("draft",) and any(token.text == ":" for token in statement.tokens[1:2]):
         return True
