@@ -1,8 +1,8 @@
 """The order of results that contest each other: the newer one before the older one. Pure.
 
 Of two memories that contradict each other the newer one comes first, however little of the question it matches: in far
-words a new value has no word of the old one. A mark `may-replace` is wrong more often. There the newer memory comes
-first when it may answer the question by itself.
+words a new value has no word of the old one. A mark `may-replace` is wrong more often. There the newer memory must
+match a little by itself. The older memory leads to the newer one, which then has the match of the older.
 """
 
 from __future__ import annotations
@@ -17,62 +17,76 @@ from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.relevance import probability
 from mnemesh_memory.values.model import Memory, Query
 
-# Of so many of the first results the newer memories are looked for beyond the answer.
+# Newer memories beyond the answer are looked for beside so many of the first results.
 CONTESTED_AMONG: Final = 3
-# Of the probability that the older memory answers: a newer one that merely may replace it comes first from here on.
+# Before an older memory come so many newer ones: a matter with many words on it leaves room for the rest of an answer.
+NEWER_MAX: Final = 2
+# A mark brings a newer memory first from this share of the older one's probability to answer.
 LIKELY_SHARE_MIN: Final = 0.03
 NEWER: Final = "newer"
+Contests = Mapping[str, Sequence[Memory]]  # By id of each older memory the newer ones, the newest first.
 
 
-def further(
-    results: Sequence[FoundMemory], contesting: Mapping[str, Sequence[Memory]], fused: Sequence[Fused]
-) -> list[FoundMemory]:
-    """The memories of `contesting` that are no results, as results: with their own match, or with that of the older
-    memory (by its id), which leads to them. `fused` are all candidates."""
+def further(results: Sequence[FoundMemory], contests: Contests, fused: Sequence[Fused]) -> list[FoundMemory]:
+    """The newer memories of `contests` that are no results, with what they match themselves. `fused` are all
+    candidates."""
     matches = {item.id: item for item in fused}
     here = {item.memory.id for item in results}
-    found: dict[str, FoundMemory] = {}
-    for item in results:
-        for memory in contesting.get(item.memory.id, ()):
-            if memory.id not in here and memory.id not in found:
-                own = matches.get(memory.id)
-                found[memory.id] = FoundMemory(memory, own) if own else FoundMemory(memory, item.fused, item.memory)
-    return list(found.values())
+    found = {memory.id: memory for memories in contests.values() for memory in memories if memory.id not in here}
+    return [FoundMemory(memory, matches.get(id_, Fused(id_, 0.0))) for id_, memory in found.items()]
 
 
 def answering(
-    query: Query,
-    results: Sequence[FoundMemory],
-    surely: Mapping[str, Sequence[Memory]],
-    likely: Mapping[str, Sequence[Memory]],
+    query: Query, results: Sequence[FoundMemory], surely: Contests, likely: Contests
 ) -> dict[str, list[Memory]]:
-    """By id of each older memory the newer ones that come before it: all that contradict it (`surely`), and those that
-    may replace it (`likely`) and match the question by themselves."""
-    newer = {id_: list(memories) for id_, memories in surely.items()}
-    if likely:
-        ids = [item.memory.id for item in results if not item.origin]
-        own = [item for item in results if not item.origin]
-        answers = dict(zip(ids, map(probability, evidence_of(query, own)), strict=True))
-        for id_, memories in likely.items():
-            least = LIKELY_SHARE_MIN * answers.get(id_, 1.0)
-            said = newer.setdefault(id_, [])
-            said += [one for one in memories if one not in said and answers.get(one.id, 0.0) >= least]
+    """By id of each result the newer results that come before it, NEWER_MAX at most: first those that contradict it
+    (`surely`), then those that may replace it (`likely`) and have LIKELY_SHARE_MIN of its probability to answer."""
+    ids = [item.memory.id for item in results]
+    answers = dict(zip(ids, map(probability, evidence_of(query, results)), strict=True)) if likely else {}
+    newer: dict[str, list[Memory]] = {}
+    for id_ in ids:
+        sure = [memory for memory in surely.get(id_, ()) if memory.id in ids]
+        fitting = [
+            memory
+            for memory in likely.get(id_, ())
+            if memory not in sure and answers.get(memory.id, 0.0) >= LIKELY_SHARE_MIN * answers[id_] > 0
+        ]
+        if said := [*sure, *fitting][:NEWER_MAX]:
+            newer[id_] = said
     return newer
 
 
-def newest_first(
-    results: Sequence[FoundMemory], more: Sequence[FoundMemory], newer: Mapping[str, Sequence[Memory]]
-) -> list[FoundMemory]:
-    """The results with each memory of `newer` directly before the older one whose id it is under, also those of `more`,
-    of which no others are shown. What moved up has the score of its new place."""
-    wanted = {memory.id for memories in newer.values() for memory in memories}
+def led(results: Sequence[FoundMemory], newer: Contests) -> list[FoundMemory]:
+    """The results, where each newer memory has the better match of its own and that of the older memories that lead to
+    it, and of those that lead to them."""
+    items = {item.memory.id: item for item in results}
+    ways = list(items)
+    while ways:
+        id_ = ways.pop()
+        for memory in newer.get(id_, ()):
+            older, own = items[id_], items[memory.id]
+            if own.fused.score < older.fused.score:
+                items[memory.id] = FoundMemory(own.memory, older.fused, older.origin or older.memory)
+                ways.append(memory.id)
+    return list(items.values())
+
+
+def newest_first(results: Sequence[FoundMemory], more: Sequence[FoundMemory], newer: Contests) -> list[FoundMemory]:
+    """The results with each memory of `newer` directly before the result whose id it is under, also those of `more`, of
+    which no others are shown. What moved up has the score of its new place."""
+    ways = [item.memory.id for item in results]
+    wanted: set[str] = set()
+    for id_ in ways:
+        new = {memory.id for memory in newer.get(id_, ())} - wanted
+        wanted |= new
+        ways += new
     items = [*results, *(item for item in more if item.memory.id in wanted)]
     moved = newer_first(items, [item.memory.id for item in items], newer)
     shown: list[FoundMemory] = []
     for place, item in enumerate(moved):
         floor = max((below.fused.score for below in moved[place + 1 :]), default=0.0)
         if floor > item.fused.score and item.memory.id in wanted:
-            more_parts = {**item.fused.more, NEWER: floor - item.fused.score}
-            item = replace(item, fused=item.fused._replace(score=floor, more=more_parts))
+            parts = {**item.fused.more, NEWER: floor - item.fused.score}
+            item = replace(item, fused=item.fused._replace(score=floor, more=parts))
         shown.append(item)
     return shown

@@ -192,7 +192,7 @@ def steps(plan: RecallPlan, answers: Answers) -> Iterator[SearchStep]:
     """The searches of a plan. `answers` holds by role the answer of each step before the next step is taken."""
     query, words = plan.query, plan.words
     if words is not None and words.event is not None:
-        about = Query(text=words.event.text, spaces=query.spaces, limit=1, as_of=query.as_of)
+        about = Query(text=words.event.text, spaces=query.spaces, limit=1, as_of=query.as_of, by_match_alone=True)
         yield SearchStep(Role.EVENT, narrowed(about, plan.rules))
     plan = replace(plan, query=replace(plan.query, asked_at=plan.asked_at(event_of(answers))))
     query, asked = plan.query, plan.in_time(event_of(answers))

@@ -35,7 +35,7 @@ from mnemesh_memory.ranking.signals import OPTIONAL
 from mnemesh_memory.text.traits import happened_at, question_of
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, Unavailable
-from mnemesh_memory.values.memory_links import CONTRADICTS, MAY_REPLACE
+from mnemesh_memory.values.memory_links import CONTRADICTS, MAY_REPLACE, OPEN_TYPES
 from mnemesh_memory.values.model import Memory, Query
 from mnemesh_memory.values.rules import Rule
 
@@ -209,10 +209,10 @@ class Retrieval:
         explainer = Explainer(candidates, self._weights, self._question) if query.explain else None
         ordered = results.ordered(query, kept, self._parts.clock())
         ordered = await self._newest_of_likes(index_generation, ordered) if index_generation else ordered
+        ordered = await self._newer_first(ordered, fused)
         if within := results.stretch_missed(query, ordered):
             inside, _, _ = await self._choice.pick(within, results.lying_in(within, fused, candidates))
             ordered = [*ordered[: query.limit - 1], inside[0]] if inside else ordered
-        ordered = await self._newer_first(ordered, fused) if query.sort == "relevance" else ordered
         # In the order of relevance no score depends on results beyond the limit.
         whole = query.min_score and query.sort != "relevance"
         to_judge = ordered if whole else ordered[: query.limit]
@@ -247,35 +247,37 @@ class Retrieval:
         self, ordered: list[results.FoundMemory], fused: Sequence[Fused]
     ) -> list[results.FoundMemory]:
         """The results with newer memories before those that they contest. For a question about the past the memory that
-        held then comes before its successors."""
+        held then comes before its successors, and what came later contests nothing."""
         query = self._query
-        of_now = query.asked_at is None and query.valid_at is None
-        more = await self._contesting(ordered, fused) if of_now else []
+        if query.sort != "relevance" or query.by_match_alone:
+            return ordered
+        more = await self._contesting(ordered, fused) if query.asked_at is None else []
         tied = [item.memory for item in (*ordered, *more) if item.memory.tied]
         if len(tied) < 2:
             return ordered
-        surely, likely = precedence.contested(tied), precedence.contested(tied, MAY_REPLACE)
+        surely, likely = (_until(query.asked_at, precedence.contested(tied, type_)) for type_ in OPEN_TYPES)
         first = newer_results.answering(query, [*ordered, *more], surely, likely)
+        found = newer_results.led([*ordered, *more], first)
         if query.asked_at is not None and not query.include_superseded:
             first |= precedence.held_before(tied)
-        return newer_results.newest_first(ordered, more, first) if first else ordered
+        return newer_results.newest_first(found[: len(ordered)], found[len(ordered) :], first) if first else ordered
 
     async def _contesting(
         self, ordered: Sequence[results.FoundMemory], fused: Sequence[Fused]
     ) -> list[results.FoundMemory]:
         """The newer memories that contest the first results and are no results themselves: a new value may match the
-        question in no word."""
+        question in no word. One that merely may replace a result is a candidate at least."""
         best = [item.memory for item in ordered[: newer_results.CONTESTED_AMONG] if item.memory.tied]
         here, known = {item.memory.id for item in ordered}, {item.id for item in fused}
         ties = await self._rows.ties(best) if best else []
-        wanted = {
-            other for _, type_, _, other in ties if type_ == CONTRADICTS or (type_ == MAY_REPLACE and other in known)
+        contesting = {
+            id_ for _, type_, _, id_ in ties if type_ == CONTRADICTS or (type_ == MAY_REPLACE and id_ in known)
         }
-        others = await self._rows.view(sorted(wanted - here)) if wanted - here else {}
+        others = await self._rows.view(sorted(contesting - here)) if contesting - here else {}
         if not others:
             return []
-        contesting = precedence.unsettled([*best, *others.values()])
-        return await self._choice.passing(self._query, newer_results.further(ordered, contesting, fused))
+        contests = precedence.unsettled([*best, *others.values()])
+        return await self._choice.passing(self._query, newer_results.further(ordered, contests, fused))
 
     async def _matching(self) -> tuple[list[str], list[str]] | None:
         """The memories that pass, when only the ledger can judge; None when the index can, or each row is judged."""
@@ -283,6 +285,13 @@ class Retrieval:
             return None
         usual = self._parts.config.half_lives == HALF_LIFE_DAYS  # others are known to the choice alone
         return await self._rows.matching(self._query if usual else replace(self._query, min_heat=0.0))
+
+
+def _until(moment: int | None, contests: newer_results.Contests) -> newer_results.Contests:
+    """The contests by memories of a moment (ms) and before; all without a moment."""
+    if moment is None:
+        return contests
+    return {id_: [one for one in later if happened_at(one) <= moment] for id_, later in contests.items()}
 
 
 # ---- the second look at the best -------------------------------------------------------------------------------------

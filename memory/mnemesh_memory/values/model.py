@@ -298,6 +298,7 @@ class Query(MemoryFilter):
     about: str = ""  # The text without its words of time, for coverage. "" when that is the whole text.
     asked_at: int | None = None  # The end of the past stretch that words name: what was superseded later stays.
     weighing: tuple[Rule, ...] = ()  # Rules that raise or lower scores. Never given by a caller.
+    by_match_alone: bool = False  # A newer memory stays behind one that it contests. Never given by a caller.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,8 +327,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """Counts of the memories that the caller may see, by state. Active ones are counted by kind, tag, space and
-    agent, too, the most frequent first."""
+    """Counts of what the caller may see, by state; of active ones also by kind, tag, space, agent, frequent first."""
 
     memories: int
     forgotten: int

@@ -4,7 +4,7 @@ the newer comes first, and the older is marked."""
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from plain_memories import plain_memory
 from recall_scene import READER, Here
 
-from mnemesh_actors.recall.newer_results import answering, newest_first
+from mnemesh_actors.recall.newer_results import NEWER_MAX, answering, led, newest_first
 from mnemesh_actors.recall.results import FoundMemory
 from mnemesh_actors.remember.history_operations import MARKS_PAGE
 from mnemesh_memory.policy import precedence
@@ -52,32 +52,31 @@ async def test_a_marked_memory_stays_first_when_the_newer_one_says_nothing_of_th
     assert shown[0].memory.may_be_replaced_by == (newer.id,)
 
 
-async def test_a_marked_memory_comes_after_a_newer_one_that_may_answer_and_no_score_rises(here: Here) -> None:
+async def test_a_marked_memory_comes_after_a_newer_one_that_may_answer_and_scores_agree(here: Here) -> None:
     older = await here.remember("Ships are told their berth by radio", force=True)
     newer = await here.remember("Berth numbers reach ships in an app", force=True)
     question = "how are ships told their berth"
-    assert [hit.memory.id for hit in (await here.recall(question)).results] == [older.id, newer.id]
+    before = (await here.recall(question)).results
+    assert [hit.memory.id for hit in before] == [older.id, newer.id]
     await here.mesh.link(READER, newer.id, MAY_REPLACE, older.id)
     for limit in (1, 5):
         shown = (await here.recall(question, limit=limit)).results
         assert [hit.memory.id for hit in shown] == [newer.id, older.id][:limit]
-        assert all(above.score >= below.score for above, below in pairwise(shown))
+        assert {hit.score for hit in shown} == {before[0].score}
+        assert shown[0].redirected_from == older.id
 
 
 async def test_a_newer_memory_needs_a_share_of_the_evidence_only_where_it_merely_may_replace(here: Here) -> None:
-    query, (older, newer) = (
-        Query(text="quay"),
-        [await here.remember(f"berth {number}", force=True) for number in (1, 2)],
-    )
+    older, newer = [await here.remember(f"berth {number}", force=True) for number in (1, 2)]
+    query, newest = Query(text="quay"), {older.id: [newer]}
 
     def order(cosine: float, *, surely: bool) -> list[Memory]:
-        found = [FoundMemory(one, Fused(one.id, 0.5, cosine=at)) for one, at in ((older, 0.8), (newer, cosine))]
-        newest = {older.id: [newer]}
+        found = [FoundMemory(one, Fused(one.id, at, cosine=at)) for one, at in ((older, 0.8), (newer, cosine))]
         first = answering(query, found, newest if surely else {}, {} if surely else newest)
-        return [item.memory for item in newest_first(found, (), first)]
+        return [item.memory for item in newest_first(led(found, first), (), first)]
 
-    assert order(0.6, surely=False) == order(0.6, surely=True) == order(-1.0, surely=True) == [newer, older]
-    assert order(-1.0, surely=False) == [older, newer]
+    assert order(0.4, surely=False) == order(0.4, surely=True) == order(0.02, surely=True) == [newer, older]
+    assert order(0.02, surely=False) == [older, newer]
 
 
 async def test_a_mark_brings_in_nothing_that_does_not_match(here: Here) -> None:
@@ -306,17 +305,75 @@ async def test_a_memory_that_holds_beside_another_is_linked_to_a_third_and_not_r
     assert [one.state for one in both] == ["active", "active"]
 
 
-async def test_a_contradiction_leads_to_the_newer_memory_that_matches_in_no_word(here: Here) -> None:
-    older = await here.remember("Ships are told their berth by radio", force=True)
+ASKED = "Ships are told their berth by radio"
+
+
+async def contradicted(here: Here, *texts: str, **fields: Any) -> tuple[Memory, list[Memory]]:
+    """A memory that says ASKED, and newer ones that contradict it."""
+    older = await here.remember(ASKED, force=True)
+    links = (Link(CONTRADICTS, older.id),)
+    return older, [await here.remember(text, force=True, links=links, **fields) for text in texts]
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+@pytest.mark.parametrize("limit", [1, 2, 5])
+async def test_a_contradiction_leads_to_the_newer_memory_that_matches_in_no_word(
+    here: Here, mode: str, limit: int
+) -> None:
     for number in range(6):
         await here.remember(f"Ships are told their berth number {number}", force=True)
-    newer = await here.remember("Quay eleven floods", force=True, links=(Link(CONTRADICTS, older.id),))
-    asked = "Ships are told their berth by radio"
-    shown = (await here.recall(asked, limit=2)).results
-    assert [hit.memory.id for hit in shown] == [newer.id, older.id]
-    assert shown[1].memory.older_than == (newer.id,)
+    older, (newer,) = await contradicted(here, "Quay eleven floods")
+    shown = (await here.recall(ASKED, limit=limit, mode=mode, min_score=0.3)).results
+    assert [hit.memory.id for hit in shown[:2]] == [newer.id, older.id][:limit]
+    assert shown[0].redirected_from == older.id
+    assert {hit.score for hit in shown[:2]} == {shown[0].score}
+    assert all(hit.memory.older_than == (newer.id,) for hit in shown[1:2])
     await here.mesh.forget(READER, newer.id)
-    assert (await here.recall(asked, limit=2)).results[0].memory.id == older.id
+    assert (await here.recall(ASKED, limit=limit, mode=mode)).results[0].memory.id == older.id
+
+
+async def test_many_words_on_one_matter_leave_room_for_what_they_contest(here: Here) -> None:
+    older, newer = await contradicted(here, *(f"Pie {number} is sold" for number in range(5)))
+    shown = [hit.memory.id for hit in (await here.recall(ASKED, limit=NEWER_MAX + 1)).results]
+    assert shown == [*(memory.id for memory in newer[: -NEWER_MAX - 1 : -1]), older.id]
+
+
+async def test_a_memory_that_led_to_another_one_leads_on_to_what_contests_that_one(here: Here) -> None:
+    first = await here.remember(ASKED, force=True)
+    second = (await here.mesh.supersede(READER, first.id, here.draft("Pilots ring up", force=True)))[0].memory
+    third = await here.remember("Quay eleven floods", force=True, links=(Link(CONTRADICTS, second.id),))
+    shown = (await here.recall(ASKED, limit=2, mode="keyword")).results
+    assert [hit.memory.id for hit in shown] == [third.id, second.id]
+    assert {hit.redirected_from for hit in shown} == {first.id}
+
+
+async def test_a_question_about_the_past_and_one_about_an_event_are_answered_by_what_held_then(here: Here) -> None:
+    day, now = 86_400_000, (await here.remember("start")).created_at
+    old = await here.remember("We moved the cluster to Frankfurt", force=True, created_at=now - 60 * day)
+    noisy = await here.remember("Alerts were noisy for a week", force=True, created_at=now - 50 * day)
+    links = (Link(CONTRADICTS, old.id),)
+    new = await here.remember("The region is Oslo", force=True, links=links, created_at=now - 3 * day)
+    assert (await here.recall("where is the cluster")).results[0].memory.id == new.id
+    assert (await here.recall("where did we have the cluster last month")).results[0].memory.id == old.id
+    after = await here.recall("what happened after we moved the cluster to Frankfurt")
+    assert after.time
+    assert after.time.event_id == old.id
+    assert noisy.id in [hit.memory.id for hit in after.results]
+
+
+async def test_a_contest_takes_no_place_from_the_memory_of_the_asked_month(here: Here) -> None:
+    may = 1_684_000_000_000
+    of_may = await here.remember("The dry dock was painted", force=True, created_at=may)
+    older = await here.remember("The dry dock is painted red", force=True, created_at=may + 100 * 86_400_000)
+    await here.remember("Quay eleven floods", force=True, links=(Link(CONTRADICTS, older.id),))
+    shown = (await here.recall("what of the dry dock in May 2023", limit=2)).results
+    assert of_may.id in [hit.memory.id for hit in shown]
+
+
+async def test_a_time_at_which_both_hold_leads_to_the_newer_one_too(here: Here) -> None:
+    older, (newer,) = await contradicted(here, "Quay eleven floods")
+    shown = (await here.recall(ASKED, limit=2, valid_at=newer.created_at)).results
+    assert [hit.memory.id for hit in shown] == [newer.id, older.id]
 
 
 async def test_a_newer_memory_that_a_filter_leaves_out_is_not_led_to(here: Here) -> None:

@@ -165,7 +165,9 @@ def _is_read_as_one(item: OlderText, text: str) -> bool:
 def read_apart(text: str, candidates: Iterable[OlderText], seen: Seen) -> tuple[str, ...]:
     """The memories that the model has read and is sure to hold beside a new text."""
     read = (item for item in candidates if item.read is not None)
-    return tuple(item.id for item in read if with_reading(words_of(item, text, seen), item.read, item.text, text).apart)
+    return tuple(
+        item.id for item in read if with_reading(word_evidence(item, text, seen), item.read, item.text, text).apart
+    )
 
 
 def may_be_read(one: str, other: str) -> bool:
@@ -189,7 +191,7 @@ def twin_of(ordered: Iterable[OlderText], text: str, kind: str, session: str) ->
     return next((item for item in twins if says_the_same(item.text, text)), None)
 
 
-def words_of(item: OlderText, text: str, seen: Seen) -> Evidence:
+def word_evidence(item: OlderText, text: str, seen: Seen) -> Evidence:
     """The evidence of words that a text contests a memory, worked out once."""
     if (item.text, item.cosine) not in seen:
         seen[item.text, item.cosine] = evidence_of(item.text, text, item.cosine)
@@ -230,7 +232,7 @@ def _contests(ordered: Sequence[OlderText], text: str, seen: Seen) -> Contests:
     for item in ordered[:CONTESTED_MAX]:
         if item.kind in RECORDS or (item.read is None and item.cosine < COSINE_MIN):
             continue
-        contest, whole, *_ = with_reading(words_of(item, text, seen), item.read, item.text, text)
+        contest, whole, *_ = with_reading(word_evidence(item, text, seen), item.read, item.text, text)
         if contest is None or doubts.is_of_other_things(item.text, text, stated=contest.stated):
             continue
         if modelled and item.read is None and not contest.ruled and may_be_read(item.text, text):

@@ -20,7 +20,7 @@ from mnemesh_memory.policy.judge.guard import (
     may_be_read,
     nearest_first,
     twin_of,
-    words_of,
+    word_evidence,
 )
 from mnemesh_memory.policy.judge.reading import READINGS_MAX
 
@@ -28,7 +28,7 @@ from mnemesh_memory.policy.judge.reading import READINGS_MAX
 READ_MIN: Final = 0.75
 READ_CONTESTED_MIN: Final = 0.6
 READ_LIKELIHOOD_MIN: Final = 0.2
-# At rest it reads so many of the nearest, from this cosine on.
+# At rest it reads up to so many, the nearest first, from this cosine on.
 AT_REST_MAX: Final = 4
 AT_REST_MIN: Final = 0.25
 
@@ -60,17 +60,17 @@ def is_left_unread(text: str, kind: str, candidates: Iterable[OlderText], verdic
 
 def _worth_reading(text: str, ordered: Sequence[OlderText], seen: Seen, *, widely: bool) -> list[OlderText]:
     others = (item for item in ordered[:CONTESTED_MAX] if item.kind not in RECORDS and may_be_read(item.text, text))
-    worth = [item for item in others if worth_reading(text, item, seen, widely=widely)]
+    worth = [item for item in others if _is_worth_reading(text, item, seen, widely=widely)]
     return sorted(worth, key=lambda item: not _is_linked(item, text, seen))
 
 
 def _is_linked(item: OlderText, text: str, seen: Seen) -> bool:
     """Whether words link the two, and no rule of grammar is sure of it."""
-    contest = words_of(item, text, seen).contest
+    contest = word_evidence(item, text, seen).contest
     return contest is not None and contest.linked and not contest.ruled
 
 
-def worth_reading(text: str, candidate: OlderText, seen: Seen, *, widely: bool = False) -> bool:
+def _is_worth_reading(text: str, candidate: OlderText, seen: Seen, *, widely: bool = False) -> bool:
     """Whether a new text may repeat or replace a memory, as far as likeness and trees tell. A memory is never replaced
     or contradicted by words that are not rules, unread."""
     if candidate.cosine >= READ_MIN:
@@ -80,7 +80,7 @@ def worth_reading(text: str, candidate: OlderText, seen: Seen, *, widely: bool =
     if candidate.cosine >= COSINE_MIN and _is_linked(candidate, text, seen):
         return True
     if not widely:
-        likely = words_of(candidate, text, seen).likelihood >= READ_LIKELIHOOD_MIN
+        likely = word_evidence(candidate, text, seen).likelihood >= READ_LIKELIHOOD_MIN
         if candidate.cosine < READ_CONTESTED_MIN or not likely:
             return False
     return not doubts.is_of_other_things(candidate.text, text, stated=False)
