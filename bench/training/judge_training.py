@@ -83,7 +83,7 @@ DIGITS: Final = 2  # Of limits.
 # By limit the share of distinct and elaborating pairs of hands that are judged wrongly. A hand wrote them to be hard.
 WRONGLY: Final = {"ask": 0.15, "link": 0.02, "replace": 0.004}
 # By limit the number of wrong ones by memory of a history, where each neighbour is as it comes. A mark hides nothing.
-WRONGLY_IN_HISTORIES: Final = {"mark": 0.16}
+WRONGLY_IN_HISTORIES: Final = {"mark": 0.12}
 OF_HISTORIES: Final = "history_"
 # With the vetoes of words no new value of a hand that was left out is taken for a repeat from here on.
 REPEATS_FROM: Final = 0.9
