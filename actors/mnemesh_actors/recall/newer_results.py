@@ -12,13 +12,14 @@ from dataclasses import replace
 from typing import Final
 
 from mnemesh_actors.recall.results import FoundMemory, evidence_of
-from mnemesh_memory.policy.precedence import newer_first
+from mnemesh_memory.policy.precedence import age, newer_first
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.relevance import probability
 from mnemesh_memory.values.model import Memory, Query
 
-# Newer memories beyond the answer are looked for beside so many of the first results.
+# Newer memories beyond the answer are looked for beside so many of the first results, in so many steps.
 CONTESTED_AMONG: Final = 3
+STEPS_MAX: Final = 3
 # Before an older memory come so many newer ones: a matter with many words on it leaves room for the rest of an answer.
 NEWER_MAX: Final = 2
 # A mark brings a newer memory first from this share of the older one's probability to answer.
@@ -28,32 +29,54 @@ Contests = Mapping[str, Sequence[Memory]]  # By id of each older memory the newe
 
 
 def further(results: Sequence[FoundMemory], contests: Contests, fused: Sequence[Fused]) -> list[FoundMemory]:
-    """The newer memories of `contests` that are no results, with what they match themselves. `fused` are all
-    candidates."""
+    """The newer memories of `contests` that are no results. Each has its own match, or else that of the older memory
+    that leads to it. `fused` are all candidates."""
     matches = {item.id: item for item in fused}
-    here = {item.memory.id for item in results}
-    found = {memory.id: memory for memories in contests.values() for memory in memories if memory.id not in here}
-    return [FoundMemory(memory, matches.get(id_, Fused(id_, 0.0))) for id_, memory in found.items()]
+    ways = {item.memory.id: item for item in results}
+    reached = list(results)
+    for item in reached:
+        for memory in contests.get(item.memory.id, ()):
+            if memory.id not in ways:
+                own = matches.get(memory.id)
+                led_to = FoundMemory(memory, item.fused, item.origin or item.memory)
+                ways[memory.id] = FoundMemory(memory, own) if own else led_to
+                reached.append(ways[memory.id])
+    return reached[len(results) :]
 
 
 def answering(
     query: Query, results: Sequence[FoundMemory], surely: Contests, likely: Contests
 ) -> dict[str, list[Memory]]:
     """By id of each result the newer results that come before it, NEWER_MAX at most: first those that contradict it
-    (`surely`), then those that may replace it (`likely`) and have LIKELY_SHARE_MIN of its probability to answer."""
+    (`surely`) or one another, then those that may replace one of these (`likely`) and have LIKELY_SHARE_MIN of its
+    probability to answer. The newest stand first."""
     ids = [item.memory.id for item in results]
     answers = dict(zip(ids, map(probability, evidence_of(query, results)), strict=True)) if likely else {}
+    sure = {id_: [memory for memory in surely.get(id_, ()) if memory.id in ids] for id_ in ids}
+    least = {id_: LIKELY_SHARE_MIN * answer for id_, answer in answers.items()}
+    fitting = {
+        id_: [*sure[id_], *(one for one in likely.get(id_, ()) if answers.get(one.id, 0.0) >= least[id_] > 0)]
+        for id_ in answers
+    }
     newer: dict[str, list[Memory]] = {}
     for id_ in ids:
-        sure = [memory for memory in surely.get(id_, ()) if memory.id in ids]
-        fitting = [
-            memory
-            for memory in likely.get(id_, ())
-            if memory not in sure and answers.get(memory.id, 0.0) >= LIKELY_SHARE_MIN * answers[id_] > 0
-        ]
-        if said := [*sure, *fitting][:NEWER_MAX]:
-            newer[id_] = said
+        said = _reached(id_, sure)
+        said += [memory for memory in _reached(id_, fitting) if memory not in said]
+        if said:
+            newer[id_] = said[:NEWER_MAX]
     return newer
+
+
+def _reached(id_: str, newer: Contests) -> list[Memory]:
+    """The memories that a memory leads to, and those lead to, the newest first."""
+    found: dict[str, Memory] = {}
+    ways = [id_]
+    for way in ways:
+        for memory in newer.get(way, ()):
+            if memory.id not in found and memory.id != id_:
+                found[memory.id] = memory
+                ways.append(memory.id)
+    return sorted(found.values(), key=age, reverse=True)
 
 
 def led(results: Sequence[FoundMemory], newer: Contests) -> list[FoundMemory]:

@@ -41,7 +41,7 @@ RERANK: Final = "rerank"
 
 @dataclass(frozen=True, slots=True)
 class FoundMemory:
-    """A memory to show, with the candidate behind it: the memory itself, or `origin`, its predecessor."""
+    """A memory to show, with the candidate behind it: the memory itself, or `origin`, which it replaced or contests."""
 
     memory: Memory
     fused: Fused
@@ -50,7 +50,7 @@ class FoundMemory:
 
     @property
     def redirected_from(self) -> str:
-        """The id of the superseded memory that matched, "" when the result matched by itself."""
+        """The id of the older memory that matched, "" when the result matched by itself."""
         return self.origin.id if self.origin else ""
 
     @property

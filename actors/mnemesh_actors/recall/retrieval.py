@@ -255,11 +255,13 @@ class Retrieval:
         tied = [item.memory for item in (*ordered, *more) if item.memory.tied]
         if len(tied) < 2:
             return ordered
-        surely, likely = (_until(query.asked_at, precedence.contested(tied, type_)) for type_ in OPEN_TYPES)
+        moment = query.asked_at if query.valid_at is None else query.valid_at
+        surely, likely = (_until(moment, precedence.contested(tied, type_)) for type_ in OPEN_TYPES)
         first = newer_results.answering(query, [*ordered, *more], surely, likely)
         found = newer_results.led([*ordered, *more], first)
         if query.asked_at is not None and not query.include_superseded:
-            first |= precedence.held_before(tied)
+            for id_, held in precedence.held_before(tied).items():
+                first[id_] = [*held, *first.get(id_, ())]
         return newer_results.newest_first(found[: len(ordered)], found[len(ordered) :], first) if first else ordered
 
     async def _contesting(
@@ -268,12 +270,16 @@ class Retrieval:
         """The newer memories that contest the first results and are no results themselves: a new value may match the
         question in no word. One that merely may replace a result is a candidate at least."""
         best = [item.memory for item in ordered[: newer_results.CONTESTED_AMONG] if item.memory.tied]
-        here, known = {item.memory.id for item in ordered}, {item.id for item in fused}
-        ties = await self._rows.ties(best) if best else []
-        contesting = {
-            id_ for _, type_, _, id_ in ties if type_ == CONTRADICTS or (type_ == MAY_REPLACE and id_ in known)
-        }
-        others = await self._rows.view(sorted(contesting - here)) if contesting - here else {}
+        candidates, others = {item.id for item in fused}, dict[str, Memory]()
+        seen, latest = {item.memory.id for item in ordered}, best
+        for _ in range(newer_results.STEPS_MAX):
+            ties = await self._rows.ties(latest) if latest else []
+            sure = {id_ for _, type_, _, id_ in ties if type_ == CONTRADICTS}
+            wanted = (sure | {id_ for _, type_, _, id_ in ties if type_ == MAY_REPLACE and id_ in candidates}) - seen
+            read = await self._rows.view(sorted(wanted)) if wanted else {}
+            seen |= wanted
+            others |= read
+            latest = [memory for memory in read.values() if memory.tied]
         if not others:
             return []
         contests = precedence.unsettled([*best, *others.values()])

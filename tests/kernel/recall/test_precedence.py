@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from plain_memories import plain_memory
 from recall_scene import READER, Here
 
-from mnemesh_actors.recall.newer_results import NEWER_MAX, answering, led, newest_first
+from mnemesh_actors.recall.newer_results import NEWER_MAX, answering, further, led, newest_first
 from mnemesh_actors.recall.results import FoundMemory
 from mnemesh_actors.remember.history_operations import MARKS_PAGE
 from mnemesh_memory.policy import precedence
@@ -338,6 +338,25 @@ async def test_many_words_on_one_matter_leave_room_for_what_they_contest(here: H
     assert shown == [*(memory.id for memory in newer[: -NEWER_MAX - 1 : -1]), older.id]
 
 
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+@pytest.mark.parametrize("limit", [2, 3, 11])
+async def test_a_fact_that_changed_often_is_told_by_its_latest_values(here: Here, mode: str, limit: int) -> None:
+    chain = [await here.remember(ASKED, force=True)]
+    for number in range(8):
+        await here.remember(f"Crates are counted at gate {number}", force=True)
+    for text in ("Pilots ring up", "Quay eleven floods", "Pies are sold"):
+        chain.append(await here.remember(text, force=True, links=(Link(CONTRADICTS, chain[-1].id),)))
+    shown = [hit.memory.id for hit in (await here.recall(ASKED, limit=limit, mode=mode)).results]
+    assert shown[:3] == [chain[3].id, chain[2].id, chain[0].id][:limit]
+
+
+async def test_a_match_that_a_rule_took_all_score_from_can_be_explained(here: Here) -> None:
+    older, (newer,) = await contradicted(here, "Quay eleven floods")
+    found = [FoundMemory(older, Fused(older.id, 0.0))]
+    (more,) = further(found, {older.id: [newer]}, [found[0].fused])
+    assert (more.memory, more.fused, more.redirected_from) == (newer, found[0].fused, older.id)
+
+
 async def test_a_memory_that_led_to_another_one_leads_on_to_what_contests_that_one(here: Here) -> None:
     first = await here.remember(ASKED, force=True)
     second = (await here.mesh.supersede(READER, first.id, here.draft("Pilots ring up", force=True)))[0].memory
@@ -374,6 +393,12 @@ async def test_a_time_at_which_both_hold_leads_to_the_newer_one_too(here: Here) 
     older, (newer,) = await contradicted(here, "Quay eleven floods")
     shown = (await here.recall(ASKED, limit=2, valid_at=newer.created_at)).results
     assert [hit.memory.id for hit in shown] == [newer.id, older.id]
+    early = await here.remember(
+        "The crane is painted green", force=True, created_at=newer.created_at - 100 * 86_400_000
+    )
+    await here.remember("All is violet", force=True, links=(Link(CONTRADICTS, early.id),))
+    shown = (await here.recall("the crane is painted", limit=1, valid_at=newer.created_at - 86_400_000)).results
+    assert [hit.memory.id for hit in shown] == [early.id]
 
 
 async def test_a_newer_memory_that_a_filter_leaves_out_is_not_led_to(here: Here) -> None:

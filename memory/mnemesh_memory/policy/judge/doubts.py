@@ -35,7 +35,6 @@ _HEDGES: Final = frozenset(
 )
 # Behind "is" these participles state a fact: "bad tokens are rejected".
 _PARTICIPLES: Final = frozenset(("rejected", "evaluated", "considered"))
-_REASONS: Final = frozenset((";", "because", "as", "since"))
 _MODALS: Final = frozenset(("may", "should"))
 _HEDGING_PAIRS: Final = frozenset(
     (
@@ -78,21 +77,11 @@ _DATES: Final = frozenset(("month", "day", "date", "year"))
 _MOMENTS: Final = _DATES | {"weekday", "time"}
 
 
-def _gives_a_reason(words: Sequence[str], at: int) -> bool:
-    """Whether "could" at a place says why something changed, and proposes nothing: "now 72 hours, because clinics could
-    not refill the slots"."""
-    alone = words.count("could") == 1 and words[at + 1 : at + 2] == ("not",)
-    return alone and not _REASONS.isdisjoint(words[:at])
-
-
 @lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def is_hedged(statement: Statement) -> bool:
     """Whether a sentence proposes, wishes, rejects or doubts, and so states no value."""
     words = statement.words
-    hedges = _HEDGES.intersection(words)
-    if "could" in hedges and _gives_a_reason(words, words.index("could")):
-        hedges -= {"could"}
-    if hedges or not _HEDGING_PAIRS.isdisjoint(pairwise(words)):
+    if not _HEDGES.isdisjoint(words) or not _HEDGING_PAIRS.isdisjoint(pairwise(words)):
         return True
     if words[:1] == ("draft",) and any(token.text == ":" for token in statement.tokens[1:2]):
         return True
