@@ -33,8 +33,8 @@ PLAIN: dict[Any, st.SearchStrategy[Any]] = {
     str: TEXT, int: NUMBER, int | None: st.none() | TIME, float: st.floats(allow_nan=False), bool: st.booleans(),
     model.Source: st.builds(model.Source, TEXT, TEXT, st.none() | NUMBER),
 }  # fmt: skip
-OF_THE_NODE = {"tied", "arrived_at", "forced", "about", "asked_at", "hidden", "knowledge", "weighing", "active_now",
-               "window", "trusted", "within"}  # fmt: skip
+OF_THE_NODE = {"tied", "arrived_at", "forced", "about", "asked_at", "by_match_alone", "hidden", "knowledge", "weighing",
+               "active_now", "window", "trusted", "within"}  # fmt: skip
 REPEATED = {model.Link: memory_pb2.Link, model.Replaced: memory_pb2.Replaced, Linked: memory_pb2.Linked}
 
 
