@@ -1,8 +1,8 @@
 """The order of results that contest each other: the newer one before the older one. Pure.
 
-Of two memories that contradict each other the newer one comes first, however little of the question it matches: in far
-words a new value has no word of the old one. A mark `may-replace` is wrong more often. There the newer memory must
-match a little by itself. The older memory leads to the newer one, which then has the match of the older.
+Of two memories that contradict each other the newer one comes first, even when it has no word of the question. A mark
+`may-replace` is wrong more often, so a marked memory steps back only for a newer one that matches a little by itself.
+The older memory leads to the newer one. The newer one then has the older one's match.
 """
 
 from __future__ import annotations
@@ -32,24 +32,23 @@ def further(results: Sequence[FoundMemory], contests: Contests, fused: Sequence[
     """The newer memories of `contests` that are no results. Each has its own match, or else that of the older memory
     that leads to it. `fused` are all candidates."""
     matches = {item.id: item for item in fused}
-    ways = {item.memory.id: item for item in results}
+    seen = {item.memory.id for item in results}
     reached = list(results)
     for item in reached:
         for memory in contests.get(item.memory.id, ()):
-            if memory.id not in ways:
+            if memory.id not in seen:
+                seen.add(memory.id)
                 own = matches.get(memory.id)
-                led_to = FoundMemory(memory, item.fused, item.origin or item.memory)
-                ways[memory.id] = FoundMemory(memory, own) if own else led_to
-                reached.append(ways[memory.id])
+                reached.append(FoundMemory(memory, own) if own else _led_by(item, memory))
     return reached[len(results) :]
 
 
 def answering(
     query: Query, results: Sequence[FoundMemory], surely: Contests, likely: Contests
 ) -> dict[str, list[Memory]]:
-    """By id of each result the newer results that come before it, NEWER_MAX at most: first those that contradict it
-    (`surely`) or one another, then those that may replace one of these (`likely`) and have LIKELY_SHARE_MIN of its
-    probability to answer. The newest stand first."""
+    """By id of each result up to NEWER_MAX newer results that come before it. A chain of contradictions (`surely`) is
+    followed to its end, newest first. Behind the chain come memories with a mark (`likely`). Each has LIKELY_SHARE_MIN
+    of the marked memory's probability to answer."""
     ids = [item.memory.id for item in results]
     answers = dict(zip(ids, map(probability, evidence_of(query, results)), strict=True)) if likely else {}
     sure = {id_: [memory for memory in surely.get(id_, ()) if memory.id in ids] for id_ in ids}
@@ -68,7 +67,7 @@ def answering(
 
 
 def _reached(id_: str, newer: Contests) -> list[Memory]:
-    """The memories that a memory leads to, and those lead to, the newest first."""
+    """All memories that a memory leads to in any number of steps, the newest first."""
     found: dict[str, Memory] = {}
     ways = [id_]
     for way in ways:
@@ -79,9 +78,12 @@ def _reached(id_: str, newer: Contests) -> list[Memory]:
     return sorted(found.values(), key=age, reverse=True)
 
 
+def _led_by(older: FoundMemory, memory: Memory) -> FoundMemory:
+    return FoundMemory(memory, older.fused, older.origin or older.memory)
+
+
 def led(results: Sequence[FoundMemory], newer: Contests) -> list[FoundMemory]:
-    """The results, where each newer memory has the better match of its own and that of the older memories that lead to
-    it, and of those that lead to them."""
+    """The results, where a newer memory has the match of an older one that leads to it, if that match is better."""
     items = {item.memory.id: item for item in results}
     ways = list(items)
     while ways:
@@ -89,20 +91,15 @@ def led(results: Sequence[FoundMemory], newer: Contests) -> list[FoundMemory]:
         for memory in newer.get(id_, ()):
             older, own = items[id_], items[memory.id]
             if own.fused.score < older.fused.score:
-                items[memory.id] = FoundMemory(own.memory, older.fused, older.origin or older.memory)
+                items[memory.id] = _led_by(older, own.memory)
                 ways.append(memory.id)
     return list(items.values())
 
 
 def newest_first(results: Sequence[FoundMemory], more: Sequence[FoundMemory], newer: Contests) -> list[FoundMemory]:
-    """The results with each memory of `newer` directly before the result whose id it is under, also those of `more`, of
-    which no others are shown. What moved up has the score of its new place."""
-    ways = [item.memory.id for item in results]
-    wanted: set[str] = set()
-    for id_ in ways:
-        new = {memory.id for memory in newer.get(id_, ())} - wanted
-        wanted |= new
-        ways += new
+    """The results with each memory of `newer` directly before the result whose id it is under. Of `more` only such
+    memories are shown. What moved up has the score of its new place."""
+    wanted = {memory.id for item in results for memory in _reached(item.memory.id, newer)}
     items = [*results, *(item for item in more if item.memory.id in wanted)]
     moved = newer_first(items, [item.memory.id for item in items], newer)
     shown: list[FoundMemory] = []

@@ -257,8 +257,9 @@ class Retrieval:
             return ordered
         moment = query.asked_at if query.valid_at is None else query.valid_at
         surely, likely = (_until(moment, precedence.contested(tied, type_)) for type_ in OPEN_TYPES)
-        first = newer_results.answering(query, [*ordered, *more], surely, likely)
-        found = newer_results.led([*ordered, *more], first)
+        found = [*ordered, *more]
+        first = newer_results.answering(query, found, surely, likely) if surely or likely else {}
+        found = newer_results.led(found, first)
         if query.asked_at is not None and not query.include_superseded:
             for id_, held in precedence.held_before(tied).items():
                 first[id_] = [*held, *first.get(id_, ())]
@@ -270,16 +271,20 @@ class Retrieval:
         """The newer memories that contest the first results and are no results themselves: a new value may match the
         question in no word. One that merely may replace a result is a candidate at least."""
         best = [item.memory for item in ordered[: newer_results.CONTESTED_AMONG] if item.memory.tied]
+        if not best:
+            return []
         candidates, others = {item.id for item in fused}, dict[str, Memory]()
         seen, latest = {item.memory.id for item in ordered}, best
         for _ in range(newer_results.STEPS_MAX):
-            ties = await self._rows.ties(latest) if latest else []
+            ties = await self._rows.ties(latest)
             sure = {id_ for _, type_, _, id_ in ties if type_ == CONTRADICTS}
             wanted = (sure | {id_ for _, type_, _, id_ in ties if type_ == MAY_REPLACE and id_ in candidates}) - seen
             read = await self._rows.view(sorted(wanted)) if wanted else {}
             seen |= wanted
             others |= read
             latest = [memory for memory in read.values() if memory.tied]
+            if not latest:
+                break
         if not others:
             return []
         contests = precedence.unsettled([*best, *others.values()])
