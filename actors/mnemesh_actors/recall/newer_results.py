@@ -7,6 +7,7 @@ The older memory leads to the newer one. The newer one then has the older one's 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -25,6 +26,7 @@ NEWER_MAX: Final = 2
 # A mark brings a newer memory first from this share of the older one's probability to answer.
 LIKELY_SHARE_MIN: Final = 0.03
 NEWER: Final = "newer"
+_NUMBER: Final = re.compile(r"\d+(?:[.:,]\d+)*")
 Contests = Mapping[str, Sequence[Memory]]  # By id of each older memory the newer ones, the newest first.
 
 
@@ -48,15 +50,19 @@ def answering(
 ) -> dict[str, list[Memory]]:
     """By id of each result up to NEWER_MAX newer results that come before it. A chain of contradictions (`surely`) is
     followed to its end, newest first. Behind the chain come memories with a mark (`likely`). Each has LIKELY_SHARE_MIN
-    of the marked memory's probability to answer."""
+    of the marked memory's probability to answer, and each number of the question that the marked memory has: who asks
+    for gate 3 means no other gate."""
     ids = [item.memory.id for item in results]
     answers = dict(zip(ids, map(probability, evidence_of(query, results)), strict=True)) if likely else {}
     sure = {id_: [memory for memory in surely.get(id_, ()) if memory.id in ids] for id_ in ids}
     least = {id_: LIKELY_SHARE_MIN * answer for id_, answer in answers.items()}
-    fitting = {
-        id_: [*sure[id_], *(one for one in likely.get(id_, ()) if answers.get(one.id, 0.0) >= least[id_] > 0)]
-        for id_ in answers
-    }
+    asked = _numbers(query.text)
+    named = {item.memory.id: asked & _numbers(item.memory.content) for item in results} if likely else {}
+
+    def fits(older: str, one: Memory) -> bool:
+        return answers.get(one.id, 0.0) >= least[older] > 0 and named[older] <= named[one.id]
+
+    fitting = {id_: [*sure[id_], *(one for one in likely.get(id_, ()) if fits(id_, one))] for id_ in answers}
     newer: dict[str, list[Memory]] = {}
     for id_ in ids:
         said = _reached(id_, sure)
@@ -64,6 +70,10 @@ def answering(
         if said:
             newer[id_] = said[:NEWER_MAX]
     return newer
+
+
+def _numbers(text: str) -> frozenset[str]:
+    return frozenset(_NUMBER.findall(text))
 
 
 def _reached(id_: str, newer: Contests) -> list[Memory]:

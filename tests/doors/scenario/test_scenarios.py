@@ -261,6 +261,16 @@ async def test_a_timeline_finds_a_title_in_the_space_that_is_named(door: Door, s
         assert answer["memories"][answer["position"]]["id"] == written["memory"]["id"]
 
 
+async def read_in_time(door: Door, **asked: Any) -> dict[str, Any]:
+    """An answer whose results a model has read: on a busy machine it may take longer than a recall waits."""
+    for _ in range(20):
+        answer: dict[str, Any] = await door.call("recall", **asked)
+        late = [why for why in answer["degraded_reasons"] if "has not answered in time" in why]
+        if not late:
+            return answer
+    raise AssertionError(f"no answer was read in time: {late}")
+
+
 async def test_recall_filters_and_honours_limit_and_token_budget(door: Door, space: str) -> None:
     for number in range(6):
         await remember(
@@ -289,7 +299,7 @@ async def test_recall_filters_and_honours_limit_and_token_budget(door: Door, spa
     assert abs(1 / (1 + math.exp(-logit)) - estimate["probability"]) < 1e-5
     asked = {"query": "which number does the queue have?", "spaces": [space], "limit": 3}
     plain = await door.call("recall", **asked, explain=True)
-    verified = await door.call("recall", **asked, explain=True, verify=True)
+    verified = await read_in_time(door, **asked, explain=True, verify=True)
     names = [{part["name"] for part in one["results"][0]["estimate"]["parts"]} for one in (plain, verified)]
     assert ["read" in parts for parts in names] == [False, True]
     assert [hit["id"] for hit in verified["results"]] == [hit["id"] for hit in plain["results"]]

@@ -79,6 +79,13 @@ async def test_a_newer_memory_needs_a_share_of_the_evidence_only_where_it_merely
     assert order(0.02, surely=False) == [older, newer]
 
 
+async def test_a_marked_memory_stays_first_for_a_question_with_its_number(here: Here) -> None:
+    older = await here.remember("Writer 3 feeds the fox at gate 5", force=True)
+    newer = await here.remember("Writer 6 feeds the fox at gate 5", force=True, links=(Link(MAY_REPLACE, older.id),))
+    for question, first in (("what does writer 3 feed", older), ("who feeds the fox at gate 5", newer)):
+        assert (await here.recall(question)).results[0].memory.id == first.id, question
+
+
 async def test_a_mark_brings_in_nothing_that_does_not_match(here: Here) -> None:
     older = await here.remember("Alice is on the hiring panel")
     newer = await here.remember("Quay eleven floods in autumn", force=True, links=(Link(MAY_REPLACE, older.id),))
