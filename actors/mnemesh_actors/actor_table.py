@@ -14,6 +14,7 @@ from mnemesh_actors.index.shard import RetrievalShard
 from mnemesh_actors.index.shard_config import ShardConfig
 from mnemesh_actors.knowledge.access_store import AccessStore
 from mnemesh_actors.knowledge.graph_store import GraphStore
+from mnemesh_actors.knowledge.pair_store import PairStore
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.replica_ledger import ReplicaLedger, Scout
 from mnemesh_actors.models.embedding_model import ModelConfig
@@ -87,6 +88,20 @@ RERANKER: Final = ActorRow[Rerank, ModelConfig]("reranker", Reranker, PINNED, re
 TRANSCRIPTS: Final = ActorRow[TranscriptStore, str, int]("transcripts", TranscriptStore, HERE, restart=False)
 # Its file can be made anew.
 GRAPH: Final = ActorRow[GraphStore, str]("graph", GraphStore, HERE, restart=False)
+PAIRS: Final = ActorRow[PairStore, str]("pairs", PairStore, HERE, restart=False)
 # A lost file is a loss of hints.
 ACCESS: Final = ActorRow[AccessStore, str]("access", AccessStore, HERE, restart=False)
-ACTORS: Final = (LEDGER, REPLICA, SCOUT, SHARD, EMBEDDER, ASTROCYTE, SLEEP_RECORD, RERANKER, TRANSCRIPTS, GRAPH, ACCESS)
+ACTORS: Final = (
+    LEDGER,
+    REPLICA,
+    SCOUT,
+    SHARD,
+    EMBEDDER,
+    ASTROCYTE,
+    SLEEP_RECORD,
+    RERANKER,
+    TRANSCRIPTS,
+    GRAPH,
+    PAIRS,
+    ACCESS,
+)

@@ -13,6 +13,7 @@ from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.files.project_files import ProjectFiles
 from mnemesh_actors.generations.active_index import Serving
 from mnemesh_actors.knowledge.graph_store import GraphStore
+from mnemesh_actors.knowledge.pair_store import PairStore
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.ports import LedgerPort, Rerank
 from mnemesh_actors.runtime.base import Handle
@@ -74,6 +75,7 @@ class NodePorts:
     foreground: Foreground = field(default_factory=Foreground)
     triggers: TriggerTable = field(default_factory=TriggerTable)
     graph: Handle[GraphStore] | None = None
+    pairs: Handle[PairStore] | None = None
     temporal: EngramTable = field(default_factory=EngramTable)
     novelties: NoveltySamples = field(default_factory=NoveltySamples)
     labile: LabileWindow = field(default_factory=LabileWindow)

@@ -50,7 +50,7 @@ COUNTS: Final = (
     "asked needlessly",
 )
 DIGITS: Final = 3
-AT_REST: Final = "contradictions"  # the consumer that judges at rest
+AT_REST: Final = ("contradictions", "pairs")  # the consumers that compare memories at rest
 REST_S_MAX: Final = 30.0
 # A node that is asked more often counts as busy.
 REST_POLL_S: Final = 0.1
@@ -143,7 +143,7 @@ def since(memory: Mapping[str, str]) -> datetime | None:
 def rested(client: Client) -> None:
     """Wait until the node has judged all that it was told. Raises TimeoutError after REST_S_MAX."""
     until = time.monotonic() + REST_S_MAX
-    while any(one.lag for one in client.status().consumers if one.name == AT_REST):
+    while any(one.lag for one in client.status().consumers if one.name in AT_REST):
         if time.monotonic() > until:
             raise TimeoutError(f"the node was not at rest within {REST_S_MAX:g} s")
         time.sleep(REST_POLL_S)

@@ -58,7 +58,16 @@ def judge_of(mesh: Mesh) -> ConsumerRunner:
 
 async def judged(mesh: Mesh) -> None:
     """Everything of the log was judged."""
-    runner = judge_of(mesh)
+    await taken(mesh, judge_of(mesh))
+
+
+async def paired(mesh: Mesh) -> None:
+    """Each memory of the log was read beside its nearest older ones."""
+    await taken(mesh, next(one for one in mesh._consumers.runners if one.name == "pairs"))
+
+
+async def taken(mesh: Mesh, runner: ConsumerRunner) -> None:
+    """The consumer has come to the end of the log."""
     _, head = await mesh._parts.ledger.position()
     await until(lambda: runner.applied >= head)
 

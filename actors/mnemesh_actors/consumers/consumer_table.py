@@ -11,10 +11,13 @@ from mnemesh_actors.consumers.derived_texts import DerivedTexts
 from mnemesh_actors.consumers.engram_follower import EngramFollower
 from mnemesh_actors.consumers.follower import PAGE_ENTRIES
 from mnemesh_actors.consumers.judge_parts import JudgeParts
+from mnemesh_actors.consumers.pair_follower import NAME as PAIRS_NAME
+from mnemesh_actors.consumers.pair_follower import PairFollower
 from mnemesh_actors.consumers.tag_follower import TagFollower
 from mnemesh_actors.knowledge.graph_follower import NAME as GRAPH_NAME
 from mnemesh_actors.knowledge.graph_follower import GraphFollower
 from mnemesh_actors.knowledge.graph_store import GraphStore
+from mnemesh_actors.knowledge.pair_store import PairStore
 from mnemesh_actors.ports import Consumer, LedgerPort
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy.dynamics.engram import EngramTable
@@ -37,6 +40,7 @@ class ConsumerParts:
     rules: RuleTable = field(default_factory=RuleTable)
     temporal: EngramTable = field(default_factory=EngramTable)
     graph: Handle[GraphStore] | None = None
+    pairs: Handle[PairStore] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +102,14 @@ CONTRADICTIONS: Final = ConsumerRow(
     linger_s=LINGER_S,
     make=lambda parts: ContradictionJudge(parts.judge),
 )
+# A reading takes the model as long as a text does. Its cursor is in its file.
+PAIRS: Final = ConsumerRow(
+    name=PAIRS_NAME,
+    page_entries=8,
+    share=0.1,
+    linger_s=LINGER_S,
+    make=lambda parts: None if parts.pairs is None else PairFollower(parts.pairs, parts.judge, parts.notice),
+)
 DERIVED_TEXTS: Final = ConsumerRow(
     name="derived texts",
     page_entries=256,
@@ -105,4 +117,4 @@ DERIVED_TEXTS: Final = ConsumerRow(
     linger_s=LINGER_S,
     make=lambda parts: DerivedTexts(parts.ledger, parts.clock, parts.publish),
 )
-CONSUMERS: Final[tuple[ConsumerRow, ...]] = (TRIGGERS, RULES, ENGRAMS, GRAPH, CONTRADICTIONS, DERIVED_TEXTS)
+CONSUMERS: Final[tuple[ConsumerRow, ...]] = (TRIGGERS, RULES, ENGRAMS, GRAPH, CONTRADICTIONS, PAIRS, DERIVED_TEXTS)

@@ -14,33 +14,26 @@ the guard, so its memories get the whole verdict (`postponed_verdicts.py`). Rule
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Final, TypeAlias
 
 import structlog
 
 from mnemesh_actors.consumers.judge_parts import AGENT, OPERATION_BYTES, JudgeParts
+from mnemesh_actors.consumers.neighbours import indexed, neighbours
 from mnemesh_actors.consumers.postponed_verdicts import Postponed, PostponedVerdicts
-from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.embedding.readings import judged_at_rest
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.ledger.commands import Tie
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage, LogEntry
-from mnemesh_actors.ports import IndexPort
-from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.judge import guard, worth_reading
-from mnemesh_memory.policy.judge.slots import subject_terms
 from mnemesh_memory.policy.rules import triggers
-from mnemesh_memory.text.passages import index_texts
-from mnemesh_memory.text.text import content_hash
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.values.errors import (
     Aborted,
     DataLoss,
-    DeadlineExceeded,
     FailedPrecondition,
     InvalidArgument,
     NotFound,
@@ -57,7 +50,6 @@ JUDGED_KEPT: Final = 4096
 # So many neighbours of a memory are looked at first, and as many as a search may give at most.
 NEAREST: Final = 2 * guard.RELATED_MAX + 1
 WIDEST: Final = SEARCH_LIMIT_MAX
-NEIGHBOURS_ASKED: Final = 8
 Firsts: TypeAlias = dict[str, tuple[int, str]]  # By id the number of the first entry and the node that accepted it.
 log = structlog.get_logger("mnemesh.consumers")
 
@@ -83,14 +75,14 @@ class ContradictionJudge:
         asked = await self._unseen(page)
         if not (asked or postponed):
             return
-        await self._indexed(page.seq)
+        await indexed(self._parts, page.seq)
         ids = [id_ for id_ in page.changed if id_ in asked or id_ in postponed]
         known: dict[str, Memory] = await self._parts.ledger.read(ids)
         fresh = [memory for memory in known.values() if memory.id in asked and self._is_fresh(memory)]
         late = [known[id_] for id_ in postponed if id_ in known]
-        near = await self._neighbours(fresh, NEAREST)
+        near = await neighbours(self._parts, fresh, NEAREST)
         firsts: Firsts = {}
-        before = await self._before(late, await self._neighbours(late, NEAREST, self._latest), firsts)
+        before = await self._before(late, await neighbours(self._parts, late, NEAREST, self._latest), firsts)
         await self._read(known, (id_ for memory in fresh for id_ in near.get(memory.id, ())))
         await self._read(known, (id_ for cosines in before.values() for id_ in cosines))
         await self._learn(firsts, known)
@@ -125,8 +117,8 @@ class ContradictionJudge:
         seq = 0
         for postponed in waiting:
             if not closed.isdisjoint(before[postponed.id]):
-                await self._indexed(seq)
-                near = await self._neighbours([known[postponed.id]], NEAREST, self._latest)
+                await indexed(self._parts, seq)
+                near = await neighbours(self._parts, [known[postponed.id]], NEAREST, self._latest)
                 before |= await self._before([known[postponed.id]], near, {})
                 await self._read(known, before[postponed.id])
             if (done := await self._verdicts.judge(postponed, before[postponed.id], known)) is not None:
@@ -163,7 +155,7 @@ class ContradictionJudge:
                 and sum(cosine >= guard.NEAR_MIN for cosine in near.get(memory.id, {}).values()) >= limit
             ]
             limit = min(4 * limit, WIDEST)
-            near = await self._neighbours(wider, limit, self._latest)
+            near = await neighbours(self._parts, wider, limit, self._latest)
         return nearest
 
     async def _postponed(self, page: EntryPage) -> dict[str, Postponed]:
@@ -202,47 +194,6 @@ class ContradictionJudge:
         self._recent = recent
         return asked
 
-    async def _indexed(self, seq: int) -> None:
-        """Return once the index holds everything up to `seq`, however long it takes. Raises Unavailable when it is
-        away."""
-        while (index := self._parts.index()).applied < seq:
-            try:
-                await index.wait_for(seq)
-            except DeadlineExceeded:
-                log.debug("index_awaited", seq=seq, applied=index.applied)
-
-    async def _neighbours(
-        self, memories: Sequence[Memory], limit: int, until: int | None = None
-    ) -> dict[str, Mapping[str, float]]:
-        """By id the memories that each may concern, with their cosines. A memory without a vector has none, nor has a
-        memory that the index refuses to compare: asking again would hold up every later entry. With `until` (ms) a
-        large index leaves out memories that were created later."""
-        if not memories:
-            return {}
-        embedder, index = self._parts.embedder(), self._parts.index()
-        hashes = {memory.id: content_hash(index_texts(memory)[0][0]) for memory in memories}
-        kept = await self._parts.ledger.vectors(list(set(hashes.values())), embedder.generation)
-        vectors = embedder.stored(kept)
-        neighbours: dict[str, Mapping[str, float]] = {}
-        here = [memory for memory in memories if hashes[memory.id] in vectors]
-        # The index compares so few texts one by one, and answers whoever waits between two questions.
-        parts = deque(here[start : start + NEIGHBOURS_ASKED] for start in range(0, len(here), NEIGHBOURS_ASKED))
-        while parts:
-            part = parts.popleft()
-            asked = [(vectors[hashes[memory.id]], memory.space) for memory in part]
-            words = [" ".join(subject_terms(memory.content)) for memory in part]
-            question = partial(_ask, asked, limit, embedder.generation, words, until)
-            try:
-                near: list[list[tuple[str, float]]] = await index.read(question)
-            except InvalidArgument as error:
-                if len(part) > 1:
-                    parts.extend([memory] for memory in part)
-                else:
-                    log.warning("memory_not_compared", id=part[0].id, reason=error.message)
-                continue
-            neighbours |= {memory.id: dict(pairs) for memory, pairs in zip(part, near, strict=True)}
-        return neighbours
-
     async def _judge(self, memory: Memory, others: Sequence[Memory], cosines: Mapping[str, float]) -> None:
         beside = precedence.settled(others, cosines)
         open_ = [other for other in others if other.id not in beside and _may_contradict(memory, other)]
@@ -277,17 +228,6 @@ class ContradictionJudge:
             log.info("contradiction_not_linked", id=holder.id, to=link.id, reason=error.message)
         else:
             log.info("contradiction_linked", id=holder.id, to=link.id)
-
-
-def _ask(
-    asked: Sequence[tuple[Vector, str]],
-    limit: int,
-    generation: str,
-    words: Sequence[str],
-    until: int | None,
-    shard: Handle[IndexPort],
-) -> Awaitable[list[list[tuple[str, float]]]]:
-    return shard.neighbours_batch(asked, limit, generation, words, 0, until)
 
 
 def _at_once(one: LogEntry, other: LogEntry) -> bool:

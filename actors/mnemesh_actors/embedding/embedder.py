@@ -9,6 +9,8 @@ at most, and for none when there are several workers. A model that makes another
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import math
 import re
 from collections import OrderedDict
@@ -46,6 +48,8 @@ KEPT_S: Final = 2.0
 QUESTIONS_A_CALL_MAX = 8
 # Some hundredths of a second.
 PAIRS_A_CALL_MAX = READINGS_MAX
+# Readings of pairs that come again: the guard and the table of pairs read the same ones, and questions are repeated.
+READINGS_KEPT = 4096
 STEP_TEXTS_MAX = 8 * BATCH_TEXTS_MAX
 # About 8 passages of 200 tokens, up to 20 in rare words: some tenths of a second.
 CALL_BYTES_MAX = 8_000
@@ -179,6 +183,7 @@ class Embedder:
     answers: str = PAIRS_OFF  # As in ModelInfo.
     _cache: OrderedDict[ModelText, Vector] = field(default_factory=OrderedDict, init=False)
     _cached_chars: int = field(default=0, init=False)
+    _readings: OrderedDict[bytes, Reading] = field(default_factory=OrderedDict, init=False)  # by digest of both texts
     _told_damaged: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
@@ -221,16 +226,24 @@ class Embedder:
         """The readings of each pair (older, newer), a few at a time, so that a question waits for no more. With
         `yields`, each call first waits a while until nothing is embedded. Raises what the worker raised."""
         for start in range(0, len(pairs), PAIRS_A_CALL_MAX):
-            if yields:
-                await self.idle(YIELDED_S)
-            call = list(pairs[start : start + PAIRS_A_CALL_MAX])
-            try:
-                rows = await self.workers.read_pairs(call, self.generation)
-            except MnemeshError as error:
-                self.pairs_fault = error.message
-                raise
-            self.pairs_fault = ""
-            yield [reading_of(row) for row in rows.tolist()]
+            call = {_digest(pair): pair for pair in pairs[start : start + PAIRS_A_CALL_MAX]}
+            known = {digest: self._readings[digest] for digest in call if digest in self._readings}
+            if missing := [digest for digest in call if digest not in known]:
+                if yields:
+                    await self.idle(YIELDED_S)
+                try:
+                    rows = await self.workers.read_pairs([call[digest] for digest in missing], self.generation)
+                except MnemeshError as error:
+                    self.pairs_fault = error.message
+                    raise
+                self.pairs_fault = ""
+                known |= {digest: reading_of(row) for digest, row in zip(missing, rows.tolist(), strict=True)}
+            for digest, reading in known.items():
+                self._readings[digest] = reading
+                self._readings.move_to_end(digest)
+            while len(self._readings) > READINGS_KEPT:
+                self._readings.popitem(last=False)
+            yield [known[_digest(pair)] for pair in pairs[start : start + PAIRS_A_CALL_MAX]]
 
     async def read_answers(self, question: str, texts: Sequence[str]) -> list[float]:
         """Of each text how likely it answers the question, in [0, 1]. Raises what the worker raised."""
@@ -319,3 +332,7 @@ def mean_vector(vectors: Sequence[Vector]) -> Vector | None:
     mean = np.mean(np.stack(vectors), axis=0)
     length = float(np.linalg.norm(mean))
     return (mean / length).astype(np.float32) if length > 0.0 else None
+
+
+def _digest(pair: tuple[str, str]) -> bytes:
+    return hashlib.blake2b(json.dumps(pair).encode(), digest_size=16).digest()

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from mnemesh_actors.actor_table import ACCESS, EMBEDDER, GRAPH, LEDGER, RERANKER, TRANSCRIPTS
+from mnemesh_actors.actor_table import ACCESS, EMBEDDER, GRAPH, LEDGER, PAIRS, RERANKER, TRANSCRIPTS
 from mnemesh_actors.consumers.consumer import ConsumerSet
 from mnemesh_actors.consumers.consumer_table import ConsumerParts
 from mnemesh_actors.consumers.follower import IndexFollower
@@ -125,6 +125,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         node_id=directory.node_id,
         reranker=await _reranker(runtime, config, serving),
         graph=(graph := await GRAPH.spawn_here(undo, str(directory.derived("graph.sqlite")))),
+        pairs=await PAIRS.spawn_here(undo, str(directory.derived("pairs.sqlite"))),
     )
     key = load_key(directory.key_file)
     syncing = _syncing(parts, directory, config, status.incarnation, key)
@@ -167,6 +168,7 @@ async def _consumers(parts: NodePorts, notices: Notices, graph: Handle[GraphStor
         rules=parts.rules,
         temporal=parts.temporal,
         graph=graph,
+        pairs=parts.pairs,
         notice=notices,
         clock=parts.clock,
         publish=parts.serving.publish,

@@ -28,6 +28,7 @@ LIKELY_SHARE_MIN: Final = 0.03
 NEWER: Final = "newer"
 _NUMBER: Final = re.compile(r"\d+(?:[.:,]\d+)*")
 Contests = Mapping[str, Sequence[Memory]]  # By id of each older memory the newer ones, the newest first.
+NONE: Final[Contests] = {}
 
 
 def further(results: Sequence[FoundMemory], contests: Contests, fused: Sequence[Fused]) -> list[FoundMemory]:
@@ -46,23 +47,28 @@ def further(results: Sequence[FoundMemory], contests: Contests, fused: Sequence[
 
 
 def answering(
-    query: Query, results: Sequence[FoundMemory], surely: Contests, likely: Contests
+    query: Query, results: Sequence[FoundMemory], surely: Contests, likely: Contests, asked: Contests = NONE
 ) -> dict[str, list[Memory]]:
     """By id of each result up to NEWER_MAX newer results that come before it. A chain of contradictions (`surely`) is
     followed to its end, newest first. Behind the chain come memories with a mark (`likely`). Each has LIKELY_SHARE_MIN
-    of the marked memory's probability to answer, and each number of the question that the marked memory has: who asks
-    for gate 3 means no other gate."""
+    of the marked memory's probability to answer. With them come those that the question itself puts first (`asked`).
+    Both have each number of the question that the older memory has: who asks for gate 3 means no other gate."""
     ids = [item.memory.id for item in results]
     answers = dict(zip(ids, map(probability, evidence_of(query, results)), strict=True)) if likely else {}
     sure = {id_: [memory for memory in surely.get(id_, ()) if memory.id in ids] for id_ in ids}
     least = {id_: LIKELY_SHARE_MIN * answer for id_, answer in answers.items()}
-    asked = _numbers(query.text)
-    named = {item.memory.id: asked & _numbers(item.memory.content) for item in results} if likely else {}
-
-    def fits(older: str, one: Memory) -> bool:
-        return answers.get(one.id, 0.0) >= least[older] > 0 and named[older] <= named[one.id]
-
-    fitting = {id_: [*sure[id_], *(one for one in likely.get(id_, ()) if fits(id_, one))] for id_ in answers}
+    numbers = _numbers(query.text)
+    named = {item.memory.id: numbers & _numbers(item.memory.content) for item in results} if likely or asked else {}
+    may = {
+        id_: [
+            *asked.get(id_, ()),
+            *(one for one in likely.get(id_, ()) if answers.get(one.id, 0.0) >= least[id_] > 0),
+        ]
+        for id_ in ids
+    }
+    fitting = {
+        id_: [*sure[id_], *(one for one in may[id_] if one.id in named and named[id_] <= named[one.id])] for id_ in ids
+    }
     newer: dict[str, list[Memory]] = {}
     for id_ in ids:
         said = _reached(id_, sure)

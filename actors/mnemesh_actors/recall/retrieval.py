@@ -16,6 +16,7 @@ from mnemesh_actors.generations.active_index import IndexGeneration
 from mnemesh_actors.models.embedding_model import PAIRS_READY
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall import newer_results, results, search_calls
+from mnemesh_actors.recall.asked_pairs import NOTHING, AskedPairs, PairQuestions
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
 from mnemesh_actors.recall.search_calls import IndexCalls, behind, question_vector
 from mnemesh_actors.recall.signal_fetches import FETCHES
@@ -209,7 +210,9 @@ class Retrieval:
         explainer = Explainer(candidates, self._weights, self._question) if query.explain else None
         ordered = results.ordered(query, kept, self._parts.clock())
         ordered = await self._newest_of_likes(index_generation, ordered) if index_generation else ordered
-        ordered = await self._newer_first(ordered, fused)
+        asked = await self._asked_pairs(index_generation, ordered, fused)
+        degraded = (*degraded, *asked.unread)
+        ordered = await self._newer_first(ordered, fused, asked)
         if within := results.stretch_missed(query, ordered):
             inside, _, _ = await self._choice.pick(within, results.lying_in(within, fused, candidates))
             ordered = [*ordered[: query.limit - 1], inside[0]] if inside else ordered
@@ -243,8 +246,25 @@ class Retrieval:
             return around, (f"answer reader: {error.message}",)
         return around._replace(read={item.fused.id: one for item, one in zip(best, read, strict=True)}), ()
 
+    async def _asked_pairs(
+        self, index_generation: IndexGeneration | None, ordered: Sequence[results.FoundMemory], fused: Sequence[Fused]
+    ) -> AskedPairs:
+        """What the question decides of pairs that hold today. Other times have other pairs."""
+        query, store = self._query, self._parts.pairs
+        another_time = (query.asked_at, query.valid_at, query.as_of) != (None, None, None)
+        if (
+            store is None
+            or index_generation is None
+            or another_time
+            or query.sort != "relevance"
+            or query.by_match_alone
+        ):
+            return NOTHING
+        asked = PairQuestions(store, index_generation.embedder, query, self._rows, self._choice)
+        return await asked.decided(ordered, fused, self._parts.config.recall_timeout_s * READING_SHARE)
+
     async def _newer_first(
-        self, ordered: list[results.FoundMemory], fused: Sequence[Fused]
+        self, ordered: list[results.FoundMemory], fused: Sequence[Fused], asked: AskedPairs = NOTHING
     ) -> list[results.FoundMemory]:
         """The results with newer memories before those that they contest. For a question about the past the memory that
         held then comes before its successors, and what came later contests nothing."""
@@ -252,13 +272,17 @@ class Retrieval:
         if query.sort != "relevance" or query.by_match_alone:
             return ordered
         more = await self._contesting(ordered, fused) if query.asked_at is None else []
+        seen = {item.memory.id for item in more}
+        more = [*more, *(item for item in asked.further if item.memory.id not in seen)]
         tied = [item.memory for item in (*ordered, *more) if item.memory.tied]
-        if len(tied) < 2:
+        if len(tied) < 2 and not asked.first:
             return ordered
         moment = query.asked_at if query.valid_at is None else query.valid_at
         surely, likely = (_until(moment, precedence.contested(tied, type_)) for type_ in OPEN_TYPES)
         found = [*ordered, *more]
-        first = newer_results.answering(query, found, surely, likely) if surely or likely else {}
+        likely = {id_: [one for one in newer if (id_, one.id) not in asked.read] for id_, newer in likely.items()}
+        contested = surely or likely or asked.first
+        first = newer_results.answering(query, found, surely, likely, asked.first) if contested else {}
         found = newer_results.led(found, first)
         if query.asked_at is not None and not query.include_superseded:
             for id_, held in precedence.held_before(tied).items():

@@ -143,6 +143,12 @@ def linked(one: Memory, other: Memory) -> bool:
     return _leads(one, other) or _leads(other, one)
 
 
+def stated(one: Memory, other: Memory) -> bool:
+    """Whether a link joins the two that is more than a mark `may-replace`."""
+    ends = (*(link for link in one.links if link.id == other.id), *(link for link in other.links if link.id == one.id))
+    return any(link.type != MAY_REPLACE for link in ends)
+
+
 def _leads(one: Memory, other: Memory) -> bool:
     return any(link.id == other.id for link in one.links)
 

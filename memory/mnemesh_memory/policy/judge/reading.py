@@ -20,7 +20,7 @@ READINGS_MAX: Final = 2
 # The part of the trees, and the most that they add or take, in units of the logarithm of odds.
 TREES_SHARE: Final = 0.5
 TREES_MOST: Final = 2.0
-_LEAST: Final = 1e-4
+LEAST: Final = 1e-4
 # From this likelihood of the trees on a link by words stands, unless the model is sure that the texts are apart. Of
 # unseen pairs that words link and the model leaves open, three of four from here on are new values.
 SURE_WORDS_MIN: Final = 0.84
@@ -67,6 +67,6 @@ def limits() -> ReadingLimits:
 
 def score(reading: Reading, likelihood: float) -> float:
     """How much speaks for another value of the same thing: the odds of the reading and a part of those of the trees."""
-    odds = log(max(likelihood, _LEAST) / max(1 - likelihood, _LEAST))
-    by_reading = log(max(reading.replaces, _LEAST) / max(reading.apart, _LEAST))
+    odds = log(max(likelihood, LEAST) / max(1 - likelihood, LEAST))
+    by_reading = log(max(reading.replaces, LEAST) / max(reading.apart, LEAST))
     return by_reading + TREES_SHARE * max(-TREES_MOST, min(TREES_MOST, odds))

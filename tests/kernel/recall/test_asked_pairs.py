@@ -1,0 +1,160 @@
+"""A question is read beside the pairs of its first results. The newer memory that answers in the place of a result
+comes before that result. Pairs are read at rest, and kept as ids and scores."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from recall_scene import READER, Here, found, paired, running
+
+from mnemesh_actors.generations import generation_factory
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig
+from mnemesh_actors.models.worker import Vectors
+from mnemesh_actors.node_ports import MeshConfig
+from mnemesh_memory.policy.judge.asked_pairs import KEPT_FROM, asked_text, comes_first, kept_score
+from mnemesh_memory.policy.judge.reading import Reading
+from mnemesh_memory.values.errors import Unavailable
+from mnemesh_memory.values.memory_links import BOTH_HOLD
+from mnemesh_memory.values.model import Caller, Link, Patch
+
+OLD, NEW, LAST = "Meals are ordered on paper", "The app takes the orders of meals", "Meals are ordered by phone"
+ASKED, OTHER = "how do I order meals", "who takes orders"
+APART, BETWEEN, REPLACES = (0.01, 0.001, 0.989, 1.0), (0.02, 0.3, 0.68, 1.0), (0.02, 0.95, 0.03, 1.0)
+
+
+class Pairs(EmbeddingWorker):
+    """The worker of a node, with chosen readings of pairs."""
+
+    by_texts: ClassVar[dict[tuple[str, str], tuple[float, ...]]] = {}
+    read: ClassVar[list[tuple[str, str]]] = []
+    fault: ClassVar[Exception | None] = None
+
+    def read_pairs(self, pairs: list[tuple[str, str]]) -> Vectors:
+        if Pairs.fault is not None:
+            raise Pairs.fault
+        Pairs.read += pairs
+        return np.array([Pairs.by_texts.get(pair, APART) for pair in pairs], np.float32)
+
+
+@pytest.fixture
+async def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Here]:
+    Pairs.by_texts, Pairs.read, Pairs.fault = {(OLD, NEW): BETWEEN, (NEW, LAST): BETWEEN}, [], None
+    monkeypatch.setattr(generation_factory, "EMBEDDER", replace(generation_factory.EMBEDDER, make=Pairs))
+    config = MeshConfig(recall_timeout_s=20.0, write_timeout_s=60.0, abstain_below=0.0)
+    async with running(tmp_path, model=ModelConfig(download=False), mesh=config) as mesh:
+        yield Here(mesh, "test/asked", monkeypatch)
+
+
+async def written(here: Here, *texts: str) -> list[str]:
+    """The ids of memories, once their pairs are read."""
+    ids = [(await here.remember(text, force=True)).id for text in texts]
+    await paired(here.mesh)
+    return ids
+
+
+async def test_the_newer_memory_comes_first_where_the_question_says_so(here: Here) -> None:
+    await written(here, OLD, NEW)
+    assert found(await here.recall(ASKED))[0] == OLD
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = REPLACES
+    here.mesh._parts.embedder._readings.clear()
+    answer = await here.recall(ASKED)
+    assert found(answer)[:2] == [NEW, OLD]
+    assert answer.results[0].score >= answer.results[1].score
+    await here.recall(OTHER)
+    assert (asked_text(OTHER, OLD), NEW) in Pairs.read
+
+
+async def test_a_newer_memory_may_itself_be_replaced_for_the_question(here: Here) -> None:
+    Pairs.by_texts |= {(asked_text(ASKED, OLD), NEW): REPLACES, (asked_text(ASKED, NEW), LAST): REPLACES}
+    await written(here, OLD, NEW, LAST)
+    assert found(await here.recall(ASKED))[0] == LAST
+
+
+async def test_a_pair_that_is_sure_to_hold_together_is_not_read_again(here: Here) -> None:
+    Pairs.by_texts = {}
+    await written(here, OLD, NEW)
+    Pairs.read.clear()
+    await here.recall(ASKED)
+    assert Pairs.read == []
+
+
+async def test_a_newer_memory_that_a_filter_leaves_out_is_neither_read_nor_shown(here: Here) -> None:
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = REPLACES
+    await here.remember(OLD, force=True, tags=("kept",))
+    await written(here, NEW)
+    Pairs.read.clear()
+    assert found(await here.recall(ASKED, tags_any=("kept",))) == [OLD]
+    assert Pairs.read == []
+
+
+async def test_a_question_with_a_number_of_the_older_memory_alone_keeps_it_first(here: Here) -> None:
+    older, newer, asked = "Gate 3 is open at night", "Gate 4 is open at night", "is gate 3 open at night"
+    Pairs.by_texts = {(older, newer): BETWEEN, (asked_text(asked, older), newer): REPLACES}
+    await written(here, older, newer)
+    assert found(await here.recall(asked))[0] == older
+
+
+async def test_a_pair_that_somebody_decided_is_not_asked_about(here: Here) -> None:
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = REPLACES
+    older = await here.remember(OLD, force=True)
+    await here.remember(NEW, force=True, links=(Link(BOTH_HOLD, older.id),))
+    await paired(here.mesh)
+    assert found(await here.recall(ASKED))[0] == OLD
+
+
+@pytest.mark.parametrize("another", [{"sort": "recency"}, {"valid_at": 1_600_000_000_000}])
+async def test_another_order_and_another_time_read_nothing(here: Here, another: dict[str, object]) -> None:
+    await written(here, OLD, NEW)
+    Pairs.read.clear()
+    await here.recall(ASKED, **another)
+    assert Pairs.read == []
+
+
+async def test_an_answer_says_when_the_model_did_not_read_its_pairs(here: Here) -> None:
+    await written(here, OLD, NEW)
+    Pairs.fault = Unavailable("no room")
+    answer = await here.recall(ASKED)
+    assert answer.degraded == ("pairs of memories: no room",)
+    assert set(found(answer)) == {OLD, NEW}
+
+
+async def test_a_revised_older_memory_is_read_anew_beside_the_newer_one(here: Here) -> None:
+    older, _ = await written(here, OLD, NEW)
+    await here.mesh.update(READER, older, Patch(content="Meals are ordered on a paper form"))
+    await paired(here.mesh)
+    assert ("Meals are ordered on a paper form", NEW) in Pairs.read
+    assert await here.mesh._parts.pairs.newer([older]) == []  # by the new text both are sure to hold
+
+
+async def test_a_purged_memory_leaves_no_byte_in_the_file_of_pairs(here: Here, tmp_path: Path) -> None:
+    older, newer = await written(here, OLD, NEW)
+    file = tmp_path / "derived" / "pairs.sqlite"
+    assert [pair.newer for pair in await here.mesh._parts.pairs.newer([older])] == [newer]
+    await here.mesh.purge(Caller("owner/reader", "owner"), newer)
+    await paired(here.mesh)
+    assert await here.mesh._parts.pairs.newer([older]) == []
+    held = b"".join(path.read_bytes() for path in file.parent.glob("pairs.sqlite*"))
+    assert newer.encode() not in held
+    assert older.encode() not in held
+
+
+@given(st.floats(-9, 9), st.floats(0, 0.9), st.floats(0, 5), st.floats(0, 0.09))
+def test_more_evidence_never_keeps_a_newer_memory_back(pair: float, replaces: float, more: float, also: float) -> None:
+    read = Reading(0.0, replaces, 1 - replaces)
+    surer = Reading(0.0, replaces + also, 1 - replaces - also)
+    if comes_first(pair, read):
+        assert comes_first(pair + more, read)
+        assert comes_first(pair, surer)
+
+
+def test_a_repeat_and_a_text_that_was_not_read_whole_are_not_kept() -> None:
+    for reading in (Reading(0.9, 0.08, 0.02, whole=True), Reading(0.0, 0.99, 0.01, whole=False)):
+        assert kept_score(OLD, NEW, 0.9, reading) < KEPT_FROM
+    assert kept_score(OLD, NEW, 0.9, Reading(0.0, 0.5, 0.5, whole=True)) >= KEPT_FROM
