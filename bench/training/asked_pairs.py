@@ -16,7 +16,7 @@ import numpy as np
 from bench.training import pair_judge
 from numpy.typing import NDArray
 
-from mnemesh_memory.policy.judge.asked_pairs import asked_text
+from mnemesh_memory.policy.judge.reading import asked_text
 
 ON_HISTORIES: Final = "questions_"  # files of questions on histories begin so
 # Beside a text stand so many later ones that don't answer, the nearest to the text and the question.

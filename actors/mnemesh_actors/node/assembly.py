@@ -85,8 +85,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     fleet = _fleet(directory, runtime, config, machines, notices)
     if fleet is not None:
         machines = tuple(await fleet.awaited(machines))
-    file = GenerationFile(directory.path)
-    known = file.read()
+    known = (file := GenerationFile(directory.path)).read()
     choice = known.active.choice if known else choice_of(config.model)
     places = _where_to_embed(machines, config.workers or _usual_workers(runtime, machines))
     embeds = spawn_embedders(runtime, choice.config(config.model), places)

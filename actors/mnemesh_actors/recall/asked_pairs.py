@@ -1,4 +1,4 @@
-"""Reads a question beside the pairs of its first results: does a newer memory answer in the place of a result?
+"""Reads a question beside the pairs of its first result: does a newer memory answer in the place of that one?
 
 A node keeps pairs that may speak of one matter (`consumers/pair_follower`). Two such texts alone leave open whether one
 replaces the other. The question tells what they are compared by.
@@ -12,7 +12,7 @@ from contextlib import aclosing
 from typing import Final, NamedTuple
 
 from mnemesh_actors.embedding.embedder import Embedder
-from mnemesh_actors.knowledge.pair_store import PairStore, ReadPair
+from mnemesh_actors.knowledge.pair_store import PairStore
 from mnemesh_actors.models.embedding_model import PAIRS_READY
 from mnemesh_actors.recall import newer_results
 from mnemesh_actors.recall.choice import Choice
@@ -20,22 +20,19 @@ from mnemesh_actors.recall.results import FoundMemory
 from mnemesh_actors.rows.row_source import RowSource
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy import precedence
-from mnemesh_memory.policy.judge.asked_pairs import asked_text, comes_first
-from mnemesh_memory.policy.judge.reading import Reading
+from mnemesh_memory.policy.judge.reading import FIRST_FROM, Reading, asked_odds, asked_text
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.model import Memory, Query
 
-# The pairs of so many first results are read, and of the newer memories that were found so. Each reading takes as long
-# as embedding a text.
-STEPS_MAX: Final = 2
-READ_MAX: Final = 6
+# So many pairs of the first result are read, the likeliest. Each reading takes as long as embedding a text.
+READ_MAX: Final = 4
 
 
 class AskedPairs(NamedTuple):
-    """By id of each older memory the newer ones that come before it, the ids of the pairs that were read, the newer
-    memories that are no results, and why pairs stayed unread."""
+    """The newer memory by the id of the result that it comes before, the ids of the pairs that were read, that memory
+    when it is no result, and why pairs stayed unread."""
 
     first: Mapping[str, list[Memory]]
     read: frozenset[tuple[str, str]]
@@ -59,61 +56,46 @@ class PairQuestions:
         self._choice = choice
 
     async def decided(self, results: Sequence[FoundMemory], fused: Sequence[Fused], within_s: float) -> AskedPairs:
-        """What the question decides of the pairs of its first results. Without the model it decides nothing."""
-        if self._embedder.pairs != PAIRS_READY:
+        """What the question decides of the pairs of its first result, today. Without the model it decides nothing."""
+        query = self._query
+        another_time = (query.asked_at, query.valid_at, query.as_of) != (None, None, None)
+        if self._embedder.pairs != PAIRS_READY or another_time or query.sort != "relevance" or query.by_match_alone:
             return NOTHING
-        first: dict[str, list[Memory]] = {}
-        read: set[tuple[str, str]] = set()
-        further: dict[str, FoundMemory] = {}
-        unread: tuple[str, ...] = ()
-        latest = [item.memory for item in results[: newer_results.CONTESTED_AMONG]]
+        if not results or results[0].memory.state != "active":
+            return NOTHING
+        older = results[0].memory
         try:
             async with asyncio.timeout(within_s):
-                for _ in range(STEPS_MAX):
-                    asked = await self._open(latest, [*results, *further.values()], fused, READ_MAX - len(read))
-                    readings = await self._readings([(older, item.memory) for older, item, _ in asked])
-                    latest = []
-                    for (older, newer, score), reading in zip(asked, readings, strict=True):
-                        read.add((older.id, newer.memory.id))
-                        if comes_first(score, reading):
-                            first.setdefault(older.id, []).append(newer.memory)
-                            further[newer.memory.id] = newer
-                            latest.append(newer.memory)
-                    if not latest:
-                        break
+                open_ = await self._open(older, results, fused)
+                readings = await self._readings(older, [item.memory for item, _ in open_])
         except TimeoutError:
-            unread = ("pairs of memories: the model has not answered in time",)
+            return NOTHING._replace(unread=("pairs of memories: the model has not answered in time",))
         except MnemeshError as error:
-            unread = (f"pairs of memories: {error.message}",)
-        shown = {item.memory.id for item in results}
-        return AskedPairs(
-            {id_: sorted(newer, key=precedence.age, reverse=True) for id_, newer in first.items()},
-            frozenset(read),
-            [item for id_, item in further.items() if id_ not in shown],
-            unread,
-        )
+            return NOTHING._replace(unread=(f"pairs of memories: {error.message}",))
+        odds = [asked_odds(pair, reading) for (_, pair), reading in zip(open_, readings, strict=True)]
+        read = frozenset((older.id, item.memory.id) for item, _ in open_)
+        if not odds or max(odds) < FIRST_FROM:
+            return AskedPairs({}, read, (), ())
+        newer = open_[odds.index(max(odds))][0]
+        among = any(item.memory.id == newer.memory.id for item in results)
+        return AskedPairs({older.id: [newer.memory]}, read, () if among else (newer,), ())
 
     async def _open(
-        self, older: Sequence[Memory], found: Sequence[FoundMemory], fused: Sequence[Fused], most: int
-    ) -> list[tuple[Memory, FoundMemory, float]]:
-        """Up to `most` pairs with one of `older` that nobody has decided, with their scores. The newer memory passes
-        the filters of the query."""
-        known = {memory.id: memory for memory in older if memory.state == "active"}
-        pairs: list[ReadPair] = await self._store.newer(sorted(known)) if known else []
-        items = {item.memory.id: item for item in found}
-        missing = [pair.newer for pair in pairs if pair.newer not in items]
-        rows = await self._rows.view(missing) if missing else {}
-        contests: dict[str, list[Memory]] = {}
-        for pair in pairs:
-            if pair.newer in rows:
-                contests.setdefault(pair.older, []).append(rows[pair.newer])
-        others = newer_results.further(found, contests, fused)
-        items |= {item.memory.id: item for item in await self._choice.passing(self._query, others)} if others else {}
-        asked = [(known[pair.older], items[pair.newer], pair.score) for pair in pairs if pair.newer in items]
-        return [pair for pair in asked if _is_open(pair[0], pair[1].memory)][:most]
+        self, older: Memory, results: Sequence[FoundMemory], fused: Sequence[Fused]
+    ) -> list[tuple[FoundMemory, float]]:
+        """Up to READ_MAX newer memories that nobody has set beside an older one yet, with the scores of the pairs. They
+        pass the filters of the query."""
+        scores = {pair.newer: pair.score for pair in await self._store.newer([older.id])}
+        items = {item.memory.id: item for item in results}
+        if missing := [id_ for id_ in scores if id_ not in items]:
+            rows = await self._rows.view(missing)
+            others = newer_results.further(results, {older.id: list(rows.values())}, fused)
+            items |= {item.memory.id: item for item in await self._choice.passing(self._query, others)}
+        newer = [(items[id_], score) for id_, score in scores.items() if id_ in items]
+        return [(item, score) for item, score in newer if _is_open(older, item.memory)][:READ_MAX]
 
-    async def _readings(self, pairs: Sequence[tuple[Memory, Memory]]) -> list[Reading]:
-        texts = [(asked_text(self._query.text, older.content), newer.content) for older, newer in pairs]
+    async def _readings(self, older: Memory, newer: Sequence[Memory]) -> list[Reading]:
+        texts = [(asked_text(self._query.text, older.content), memory.content) for memory in newer]
         readings: list[Reading] = []
         async with aclosing(self._embedder.read_pairs(texts)) as calls:
             async for some in calls:

@@ -17,6 +17,7 @@ from mnemesh_memory.policy.precedence import age, newer_first
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.relevance import probability
 from mnemesh_memory.values.model import Memory, Query
+from mnemesh_memory.values.quick_copy import memory_with
 
 # Newer memories beyond the answer are looked for beside so many of the first results, in so many steps.
 CONTESTED_AMONG: Final = 3
@@ -110,6 +111,17 @@ def led(results: Sequence[FoundMemory], newer: Contests) -> list[FoundMemory]:
                 items[memory.id] = _led_by(older, own.memory)
                 ways.append(memory.id)
     return list(items.values())
+
+
+def told(results: Sequence[FoundMemory], asked: Contests, newer: Contests) -> list[FoundMemory]:
+    """The results, where an older memory says which newer one the question puts first (`asked`), if that one comes
+    first."""
+    return [
+        replace(item, memory=memory_with(item.memory, may_be_replaced_by=tuple(said)))
+        if (said := [one.id for one in asked.get(item.memory.id, ()) if one in newer.get(item.memory.id, ())])
+        else item
+        for item in results
+    ]
 
 
 def newest_first(results: Sequence[FoundMemory], more: Sequence[FoundMemory], newer: Contests) -> list[FoundMemory]:

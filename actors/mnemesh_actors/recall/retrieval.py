@@ -249,18 +249,10 @@ class Retrieval:
     async def _asked_pairs(
         self, index_generation: IndexGeneration | None, ordered: Sequence[results.FoundMemory], fused: Sequence[Fused]
     ) -> AskedPairs:
-        """What the question decides of pairs that hold today. Other times have other pairs."""
-        query, store = self._query, self._parts.pairs
-        another_time = (query.asked_at, query.valid_at, query.as_of) != (None, None, None)
-        if (
-            store is None
-            or index_generation is None
-            or another_time
-            or query.sort != "relevance"
-            or query.by_match_alone
-        ):
+        """What the question decides of pairs of memories."""
+        if (store := self._parts.pairs) is None or index_generation is None:
             return NOTHING
-        asked = PairQuestions(store, index_generation.embedder, query, self._rows, self._choice)
+        asked = PairQuestions(store, index_generation.embedder, self._query, self._rows, self._choice)
         return await asked.decided(ordered, fused, self._parts.config.recall_timeout_s * READING_SHARE)
 
     async def _newer_first(
@@ -283,7 +275,7 @@ class Retrieval:
         likely = {id_: [one for one in newer if (id_, one.id) not in asked.read] for id_, newer in likely.items()}
         contested = surely or likely or asked.first
         first = newer_results.answering(query, found, surely, likely, asked.first) if contested else {}
-        found = newer_results.led(found, first)
+        found = newer_results.told(newer_results.led(found, first), asked.first, first)
         if query.asked_at is not None and not query.include_superseded:
             for id_, held in precedence.held_before(tied).items():
                 first[id_] = [*held, *first.get(id_, ())]

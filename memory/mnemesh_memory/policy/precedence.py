@@ -97,7 +97,8 @@ def _since(memory: Memory, old: Memory) -> int:
 
 
 def with_precedence(memories: Sequence[Memory], others: Mapping[str, Memory]) -> list[Memory]:
-    """The memories with what `others`, which may be shown, say of them."""
+    """The memories with what `others`, which may be shown, say of them. What a memory says already of newer ones that
+    may replace it stands behind."""
     known = {**others, **{memory.id: memory for memory in memories}}.values()
     newer, likely = contested(known), contested(known, MAY_REPLACE)
     return [
@@ -106,7 +107,12 @@ def with_precedence(memories: Sequence[Memory], others: Mapping[str, Memory]) ->
             replaces=replacements(memory, others),
             older_than=tuple(later.id for later in newer.get(memory.id, ())[:TOLD_MAX]),
             may_be_replaced_by=tuple(
-                later.id for later in likely.get(memory.id, ()) if later not in newer.get(memory.id, ())
+                dict.fromkeys(
+                    (
+                        *(one.id for one in likely.get(memory.id, ()) if one not in newer.get(memory.id, ())),
+                        *memory.may_be_replaced_by,
+                    )
+                )
             )[:TOLD_MAX],
         )
         for memory in memories

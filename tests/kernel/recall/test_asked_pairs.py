@@ -14,18 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recall_scene import READER, Here, found, paired, running
 
+from mnemesh_actors.consumers.pair_follower import KEPT_FROM
 from mnemesh_actors.generations import generation_factory
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.models.worker import Vectors
 from mnemesh_actors.node_ports import MeshConfig
-from mnemesh_memory.policy.judge.asked_pairs import KEPT_FROM, asked_text, comes_first, kept_score
-from mnemesh_memory.policy.judge.reading import Reading
+from mnemesh_memory.policy.judge.evidence import pair_score
+from mnemesh_memory.policy.judge.reading import Reading, asked_odds, asked_text
 from mnemesh_memory.values.errors import Unavailable
 from mnemesh_memory.values.memory_links import BOTH_HOLD
 from mnemesh_memory.values.model import Caller, Link, Patch
 
 OLD, NEW, LAST = "Meals are ordered on paper", "The app takes the orders of meals", "Meals are ordered by phone"
-ASKED, OTHER = "how do I order meals", "who takes orders"
+ASKED, OTHER = "how do I order meals", "which paper are meals ordered on"
 APART, BETWEEN, REPLACES = (0.01, 0.001, 0.989, 1.0), (0.02, 0.3, 0.68, 1.0), (0.02, 0.95, 0.03, 1.0)
 
 
@@ -67,12 +68,14 @@ async def test_the_newer_memory_comes_first_where_the_question_says_so(here: Her
     answer = await here.recall(ASKED)
     assert found(answer)[:2] == [NEW, OLD]
     assert answer.results[0].score >= answer.results[1].score
+    assert answer.results[1].memory.may_be_replaced_by == (answer.results[0].memory.id,)
     await here.recall(OTHER)
     assert (asked_text(OTHER, OLD), NEW) in Pairs.read
 
 
-async def test_a_newer_memory_may_itself_be_replaced_for_the_question(here: Here) -> None:
-    Pairs.by_texts |= {(asked_text(ASKED, OLD), NEW): REPLACES, (asked_text(ASKED, NEW), LAST): REPLACES}
+async def test_of_two_newer_memories_the_likelier_comes_first(here: Here) -> None:
+    Pairs.by_texts |= {(OLD, LAST): BETWEEN, (asked_text(ASKED, OLD), LAST): REPLACES}
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = (0.0, 0.9, 0.1, 1.0)
     await written(here, OLD, NEW, LAST)
     assert found(await here.recall(ASKED))[0] == LAST
 
@@ -149,12 +152,11 @@ async def test_a_purged_memory_leaves_no_byte_in_the_file_of_pairs(here: Here, t
 def test_more_evidence_never_keeps_a_newer_memory_back(pair: float, replaces: float, more: float, also: float) -> None:
     read = Reading(0.0, replaces, 1 - replaces)
     surer = Reading(0.0, replaces + also, 1 - replaces - also)
-    if comes_first(pair, read):
-        assert comes_first(pair + more, read)
-        assert comes_first(pair, surer)
+    assert asked_odds(pair, read) <= asked_odds(pair + more, read)
+    assert asked_odds(pair, read) <= asked_odds(pair, surer)
 
 
 def test_a_repeat_and_a_text_that_was_not_read_whole_are_not_kept() -> None:
     for reading in (Reading(0.9, 0.08, 0.02, whole=True), Reading(0.0, 0.99, 0.01, whole=False)):
-        assert kept_score(OLD, NEW, 0.9, reading) < KEPT_FROM
-    assert kept_score(OLD, NEW, 0.9, Reading(0.0, 0.5, 0.5, whole=True)) >= KEPT_FROM
+        assert pair_score(OLD, NEW, 0.9, reading) < KEPT_FROM
+    assert pair_score(OLD, NEW, 0.9, Reading(0.0, 0.5, 0.5, whole=True)) >= KEPT_FROM

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from math import log
 from typing import Final, NamedTuple
 
 from mnemesh_memory.policy.judge import doubts
 from mnemesh_memory.policy.judge.contest import Contest, Weighed, happened, restates, weighed
-from mnemesh_memory.policy.judge.reading import REPEATS_RATHER, SURE_WORDS_MIN, Reading, limits, score
+from mnemesh_memory.policy.judge.reading import LEAST, REPEATS_RATHER, SURE_WORDS_MIN, Reading, limits, score
 from mnemesh_memory.policy.judge.sameness import same
 from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, read_whole, statements
 
@@ -80,6 +81,14 @@ def with_reading(words: Evidence, reading: Reading | None, older: str, newer: st
         marked=linked or agreed,
     )
     return words._replace(contest=contest, whole=words.whole or (linked and len(statements(older)) == 1))
+
+
+def pair_score(older: str, newer: str, cosine: float, reading: Reading) -> float:
+    """How much speaks for the newer text in the place of the older one, whatever is asked (log odds). A text that was
+    not read whole, or that repeats the older one, has the least."""
+    if not reading.whole or reading.repeats >= REPEATS_RATHER:
+        return log(LEAST)
+    return score(reading, evidence_of(older, newer, cosine).likelihood)
 
 
 def _states_nothing(older: str, newer: str) -> bool:

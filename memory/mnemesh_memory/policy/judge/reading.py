@@ -33,6 +33,13 @@ REPEATS_RATHER: Final = 0.5
 SURE_REPEAT_MIN: Final = 0.97
 
 
+# A question beside a pair tells what the two texts are compared by. The odds of the pair and those with the question
+# are added up. From this sum on the newer text is the answer.
+PAIR_SHARE: Final = 0.4
+ASKED_SHARE: Final = 0.9
+FIRST_FROM: Final = -2.3
+
+
 class Reading(NamedTuple):
     """How likely the newer text says the same, gives another value of the same thing, or does neither. Sums to 1."""
 
@@ -70,3 +77,13 @@ def score(reading: Reading, likelihood: float) -> float:
     odds = log(max(likelihood, LEAST) / max(1 - likelihood, LEAST))
     by_reading = log(max(reading.replaces, LEAST) / max(reading.apart, LEAST))
     return by_reading + TREES_SHARE * max(-TREES_MOST, min(TREES_MOST, odds))
+
+
+def asked_text(question: str, older: str) -> str:
+    """The older text as a model reads it with a question, beside the newer text."""
+    return f"{question} {older}"
+
+
+def asked_odds(pair: float, asked: Reading) -> float:
+    """How much speaks for the newer text as the answer, of a pair with this score (log odds)."""
+    return PAIR_SHARE * pair + ASKED_SHARE * log(max(asked.replaces, LEAST) / max(asked.apart, LEAST))
