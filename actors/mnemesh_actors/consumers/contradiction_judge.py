@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 import structlog
 
 from mnemesh_actors.consumers.judge_parts import AGENT, OPERATION_BYTES, JudgeParts
-from mnemesh_actors.consumers.neighbours import indexed, neighbours
+from mnemesh_actors.consumers.neighbours import NEAREST, indexed, neighbours
 from mnemesh_actors.consumers.postponed_verdicts import Postponed, PostponedVerdicts
 from mnemesh_actors.embedding.readings import judged_at_rest
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
@@ -47,8 +47,7 @@ RECENT_ENTRIES: Final = 32
 # A memory gets no more such links by this consumer, whatever others write beside it.
 CONTRADICTIONS_MAX: Final = 8
 JUDGED_KEPT: Final = 4096
-# So many neighbours of a memory are looked at first, and as many as a search may give at most.
-NEAREST: Final = 2 * guard.RELATED_MAX + 1
+# As many neighbours of a memory as a search may give at most.
 WIDEST: Final = SEARCH_LIMIT_MAX
 Firsts: TypeAlias = dict[str, tuple[int, str]]  # By id the number of the first entry and the node that accepted it.
 log = structlog.get_logger("mnemesh.consumers")

@@ -13,12 +13,15 @@ from mnemesh_actors.consumers.judge_parts import JudgeParts
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.ports import IndexPort
 from mnemesh_actors.runtime.base import Handle
+from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.policy.judge.slots import subject_terms
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash
 from mnemesh_memory.values.errors import DeadlineExceeded, InvalidArgument
 from mnemesh_memory.values.model import Memory
 
+# So many neighbours of a memory are looked at first.
+NEAREST: Final = 2 * guard.RELATED_MAX + 1
 NEIGHBOURS_ASKED: Final = 8
 log = structlog.get_logger("mnemesh.consumers")
 

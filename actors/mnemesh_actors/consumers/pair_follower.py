@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 
 from mnemesh_actors.consumers.judge_parts import JudgeParts
-from mnemesh_actors.consumers.neighbours import indexed, neighbours
+from mnemesh_actors.consumers.neighbours import NEAREST, indexed, neighbours
 from mnemesh_actors.knowledge.pair_store import PairStore, ReadPair
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.models.embedding_model import PAIRS_READY
@@ -30,8 +30,6 @@ from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.model import Memory
 
 NAME: Final = "pairs"
-# Neighbours that are asked for: some of them are no facts, or later.
-NEAREST: Final = 4 * AT_REST_MAX
 # From this score on a pair is kept. Below are 36 of 348 replaced facts of eighteen histories.
 KEPT_FROM: Final = -4.0
 log = structlog.get_logger("mnemesh.consumers")

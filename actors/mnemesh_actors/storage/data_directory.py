@@ -9,7 +9,8 @@
     embedding.json        the model in use, and the one that takes over
     index/0/              retrieval index, rebuildable
     index/0-SLOT/         the same of a model that took over
-    derived/              graph.sqlite, made from the log, and access.sqlite, counts of memories used together
+    derived/              graph.sqlite and pairs.sqlite, made from the log, and access.sqlite, counts of memories used
+                          together
     transcripts/0.sqlite  sessions as they were said, once there are any
     sleep.sqlite          runs of consolidation, and how far each space was read; rebuildable but for `undo`
 

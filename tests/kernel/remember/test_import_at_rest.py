@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from recall_scene import READER, Here, judge_of, judged, memories, running
 
-from mnemesh_actors.consumers import contradiction_judge
+from mnemesh_actors.consumers import neighbours
 from mnemesh_actors.consumers.contradiction_judge import _at_once
 from mnemesh_actors.consumers.judge_parts import AGENT
 from mnemesh_actors.consumers.postponed_verdicts import Postponed, PostponedVerdicts
@@ -103,8 +103,8 @@ async def test_alike_texts_are_compared_with_few_later_ones(here: Here, small: i
         limits.append(limit)
         return ask(asked, limit, *rest)  # type: ignore[arg-type]
 
-    ask = contradiction_judge._ask
-    here.patch.setattr(contradiction_judge, "_ask", noted)
+    ask = neighbours._ask
+    here.patch.setattr(neighbours, "_ask", noted)
     await imported(here, *(f"Incident {n}: the crane service crashed on host node-{n % 7}" for n in range(190)))
     await judged(here.mesh)
     assert max(limits) in most
@@ -116,8 +116,8 @@ async def test_a_text_that_the_index_refuses_to_compare_holds_up_no_other(here: 
             raise InvalidArgument("limit", limit, "another one")
         return ask(asked, limit, generation, words, *rest)  # type: ignore[arg-type]
 
-    ask = contradiction_judge._ask
-    here.patch.setattr(contradiction_judge, "_ask", refusing)
+    ask = neighbours._ask
+    here.patch.setattr(neighbours, "_ask", refusing)
     done = await imported(
         here, "Moor passes expire after 40 minutes", "The badger sleeps at noon", "Moor passes expire after 60 minutes"
     )
