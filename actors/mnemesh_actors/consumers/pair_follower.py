@@ -89,12 +89,15 @@ class PairFollower:
 
     async def reset(self) -> None:
         """Another log goes on, or the file is new."""
-        await self._store.reset()
+        await self._store.reset(self._parts.embedder().pair_reader)
         made = await self._store.made()
         self._notice(Notice(NAME, f"the pairs of memories are read anew: {made}" if "damaged" in made else ""))
 
     async def cursor(self, name: str) -> tuple[str, int]:
-        """The place up to which the pairs of the log are read."""
+        """The place up to which the pairs of the log are read. Another model, or one that was not there, reads the log
+        from its beginning."""
+        if await self._store.reader() != self._parts.embedder().pair_reader:
+            return "", 0
         return await self._store.cursor()
 
     async def keep_cursor(self, name: str, incarnation: str, seq: int) -> None:

@@ -178,6 +178,7 @@ class Embedder:
     yields_to: Embedder | None = None
     prefixes: Prefixes = NO_PREFIXES
     pairs: str = PAIRS_OFF  # PAIRS_READY, PAIRS_OFF, or why no pairs of texts are read.
+    pair_reader: str = ""  # As in ModelInfo.
     pairs_fault: str = field(default="", init=False)  # Why the last reading of pairs failed, "" when it did not.
     questions: str = ""  # As in ModelInfo.
     answers: str = PAIRS_OFF  # As in ModelInfo.

@@ -73,6 +73,7 @@ class Workshop:
             yields_to=yields_to,
             prefixes=model.prefixes,
             pairs=model.pairs,
+            pair_reader=model.pair_reader,
             questions=model.questions,
             answers=model.answers,
         )

@@ -17,6 +17,7 @@ VERSION: Final = 1
 TABLES: Final = (
     "CREATE TABLE pair (older TEXT, newer TEXT, score REAL NOT NULL, PRIMARY KEY (older, newer)) WITHOUT ROWID",
     "CREATE INDEX pair_newer ON pair (newer)",
+    "CREATE TABLE reader (name TEXT)",
 )
 
 
@@ -46,9 +47,17 @@ class PairStore:
         """Note the place."""
         self._file.keep_cursor(incarnation, seq)
 
-    def reset(self) -> None:
-        """Drop everything."""
+    def reader(self) -> str:
+        """The model that reads the pairs of the file, "" for none."""
+        with self._file.reading() as db:
+            row = db.execute("SELECT name FROM reader").fetchone()
+        return row[0] if row else ""
+
+    def reset(self, reader: str) -> None:
+        """Drop everything. From here on `reader` reads."""
         self._file.reset()
+        with self._file.changing() as db:
+            db.execute("INSERT INTO reader VALUES (?)", (reader,))
 
     def made(self) -> str:
         """Why the file was made anew since the start, or "". The first one of a node is no news."""

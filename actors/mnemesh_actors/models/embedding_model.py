@@ -130,6 +130,7 @@ class ModelInfo:
     directory: str
     prefixes: Prefixes = NO_PREFIXES
     pairs: str = PAIRS_OFF  # PAIRS_READY, PAIRS_OFF, or why two texts are not read side by side.
+    pair_reader: str = ""  # The model that reads two texts side by side, "" for none.
     questions: str = ""  # OWN_ENCODER, or why questions are embedded as texts are.
     answers: str = PAIRS_OFF  # PAIRS_READY, or why a question is not read with a text.
 

@@ -51,6 +51,7 @@ class EmbeddingWorker:
         self._config = config
         self._engine: Engine | None = None
         self._pairs: PairReader | None = None
+        self._pair_reader_name = ""
         self._answers: PairReader | None = None
         self._questions: QuestionReader | None = None
         self._info: ModelInfo | None = None
@@ -84,6 +85,7 @@ class EmbeddingWorker:
                 directory=str(model.directory),
                 prefixes=model.prefixes,
                 pairs=pairs,
+                pair_reader=self._pair_reader_name,
                 questions=questions,
                 answers=answers,
             )
@@ -101,6 +103,7 @@ class EmbeddingWorker:
             return error.message
         self._pairs = shared(PairReader, directory, engine, tokens_max, self._config.threads, "guard model")
         self._pairs.hold()
+        self._pair_reader_name = directory.name
         return PAIRS_READY
 
     def _answer_reader(self, model: Located, engine: Engine) -> str:

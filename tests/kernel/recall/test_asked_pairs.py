@@ -148,6 +148,21 @@ async def test_a_purged_memory_leaves_no_byte_in_the_file_of_pairs(here: Here, t
     assert older.encode() not in held
 
 
+async def test_another_model_reads_all_pairs_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generation_factory, "EMBEDDER", replace(generation_factory.EMBEDDER, make=Pairs))
+    for pairs, number in ((False, 0), (True, 1)):
+        Pairs.by_texts, Pairs.fault = {(OLD, NEW): BETWEEN}, None
+        async with running(tmp_path, model=ModelConfig(download=False, pairs=pairs)) as mesh:
+            here = Here(mesh, "test/asked", monkeypatch)
+            ids = (
+                await written(here, OLD, NEW)
+                if not pairs
+                else [hit.memory.id for hit in (await here.recall(ASKED)).results]
+            )
+            await paired(mesh)
+            assert len(await mesh._parts.pairs.newer(ids)) == number
+
+
 @given(st.floats(-9, 9), st.floats(0, 0.9), st.floats(0, 5), st.floats(0, 0.09))
 def test_more_evidence_never_keeps_a_newer_memory_back(pair: float, replaces: float, more: float, also: float) -> None:
     read = Reading(0.0, replaces, 1 - replaces)
