@@ -310,6 +310,7 @@ class Embedder:
         more."""
         self._cache.clear()
         self._cached_chars = 0
+        self._readings.clear()
 
     def _keep(self, asked: ModelText, vector: Vector) -> None:
         if len(asked.text) > CACHED_TEXT_CHARS_MAX:

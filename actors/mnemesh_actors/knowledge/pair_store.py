@@ -1,24 +1,27 @@
 """`derived/pairs.sqlite`: pairs of an older and a newer memory that may speak of one matter, each with its score.
 
-A node reads each memory beside its nearest older ones at rest (`pair_follower`). Recall reads the question beside the
-pairs of its first results. The file holds ids and scores, and no text.
+A node reads each memory beside its nearest older ones at rest (`consumers/pair_follower`). Recall reads the question
+beside the pairs of its first result. The file holds ids, scores and digests of what was read, and no text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from mnemesh_actors.knowledge.derived_file import ABSENT, DerivedFile
 from mnemesh_actors.knowledge.graph_rows import rows_in
 
-VERSION: Final = 1
+VERSION: Final = 2
 TABLES: Final = (
     "CREATE TABLE pair (older TEXT, newer TEXT, score REAL NOT NULL, PRIMARY KEY (older, newer)) WITHOUT ROWID",
     "CREATE INDEX pair_newer ON pair (newer)",
-    "CREATE TABLE reader (name TEXT)",
+    "CREATE TABLE seen (id TEXT PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE reader (name TEXT NOT NULL)",
 )
+# Of one memory so many newer ones are told, the likeliest.
+NEWER_TOLD_MAX: Final = 16
 
 
 class ReadPair(NamedTuple):
@@ -47,32 +50,49 @@ class PairStore:
         """Note the place."""
         self._file.keep_cursor(incarnation, seq)
 
-    def reader(self) -> str:
-        """The model that reads the pairs of the file, "" for none."""
-        with self._file.reading() as db:
-            row = db.execute("SELECT name FROM reader").fetchone()
-        return row[0] if row else ""
-
-    def reset(self, reader: str) -> None:
-        """Drop everything. From here on `reader` reads."""
-        self._file.reset()
-        with self._file.changing() as db:
-            db.execute("INSERT INTO reader VALUES (?)", (reader,))
-
     def made(self) -> str:
         """Why the file was made anew since the start, or "". The first one of a node is no news."""
         return "" if self._file.made == ABSENT else self._file.made
 
-    def take(self, ids: Sequence[str], pairs: Sequence[ReadPair], erased: bool) -> None:
-        """Put pairs in the place of all former pairs of `ids`. After an erasure no byte of it is left in the file."""
+    def reader(self) -> str:
+        """The model that reads the pairs of the file, "" once a memory passed without one."""
+        with self._file.reading() as db:
+            row = db.execute("SELECT name FROM reader").fetchone()
+        return row[0] if row else ""
+
+    def read_by(self, reader: str) -> None:
+        """From here on this model reads."""
         with self._file.changing() as db:
-            db.executemany("DELETE FROM pair WHERE older = ?1 OR newer = ?1", [(id_,) for id_ in ids])
+            db.execute("DELETE FROM reader")
+            db.execute("INSERT INTO reader VALUES (?)", (reader,))
+
+    def reset(self, reader: str) -> None:
+        """Drop everything. From here on this model reads."""
+        self._file.reset()
+        self.read_by(reader)
+
+    def seen(self, ids: Sequence[str]) -> dict[str, bytes]:
+        """The digests of what was read of these memories."""
+        with self._file.reading() as db:
+            return dict(rows_in(db, "SELECT id, digest FROM seen WHERE id IN ({})", ids))
+
+    def take(self, seen: Mapping[str, bytes], gone: Sequence[str], pairs: Sequence[ReadPair], erased: bool) -> None:
+        """Put pairs in the place of all former pairs of the memories that were `seen` or are `gone`. After an erasure
+        no byte of it is left in the file."""
+        with self._file.changing() as db:
+            ids = [(id_,) for id_ in (*seen, *gone)]
+            db.executemany("DELETE FROM pair WHERE older = ?1 OR newer = ?1", ids)
+            db.executemany("DELETE FROM seen WHERE id = ?", ids)
+            db.executemany("INSERT INTO seen VALUES (?, ?)", seen.items())
             db.executemany("INSERT OR REPLACE INTO pair VALUES (?, ?, ?)", pairs)
         if erased:
             self._file.fold()
 
-    def newer(self, ids: Sequence[str]) -> list[ReadPair]:
-        """The pairs in which one of `ids` is the older memory, the highest score first."""
+    def newer(self, id_: str) -> list[ReadPair]:
+        """The pairs in which a memory is the older one, the highest scores first."""
         with self._file.reading() as db:
-            rows = rows_in(db, "SELECT older, newer, score FROM pair WHERE older IN ({})", ids)
-        return sorted((ReadPair(*row) for row in rows), key=lambda pair: (-pair.score, pair.newer))
+            rows = db.execute(
+                "SELECT older, newer, score FROM pair WHERE older = ? ORDER BY score DESC, newer DESC LIMIT ?",
+                (id_, NEWER_TOLD_MAX),
+            ).fetchall()
+        return [ReadPair(*row) for row in rows]

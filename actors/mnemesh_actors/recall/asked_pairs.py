@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
+from math import inf
 from typing import Final, NamedTuple
 
 from mnemesh_actors.embedding.embedder import Embedder
@@ -20,6 +21,7 @@ from mnemesh_actors.recall.results import FoundMemory
 from mnemesh_actors.rows.row_source import RowSource
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy import precedence
+from mnemesh_memory.policy.judge.guard import may_be_read
 from mnemesh_memory.policy.judge.reading import FIRST_FROM, Reading, asked_odds, asked_text
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.text.traits import happened_at
@@ -47,13 +49,14 @@ class PairQuestions:
     """The pairs of one question. `rows` and `choice` are those of its retrieval."""
 
     def __init__(
-        self, store: Handle[PairStore], embedder: Embedder, query: Query, rows: RowSource, choice: Choice
+        self, store: Handle[PairStore], embedder: Embedder, query: Query, rows: RowSource, choice: Choice, now: int
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._query = query
         self._rows = rows
         self._choice = choice
+        self._now = now
 
     async def decided(self, results: Sequence[FoundMemory], fused: Sequence[Fused], within_s: float) -> AskedPairs:
         """What the question decides of the pairs of its first result, today. Without the model it decides nothing."""
@@ -72,7 +75,10 @@ class PairQuestions:
             return NOTHING._replace(unread=("pairs of memories: the model has not answered in time",))
         except MnemeshError as error:
             return NOTHING._replace(unread=(f"pairs of memories: {error.message}",))
-        odds = [asked_odds(pair, reading) for (_, pair), reading in zip(open_, readings, strict=True)]
+        odds = [
+            asked_odds(pair, reading) if reading.whole else -inf
+            for (_, pair), reading in zip(open_, readings, strict=True)
+        ]
         read = frozenset((older.id, item.memory.id) for item, _ in open_)
         if not odds or max(odds) < FIRST_FROM:
             return AskedPairs({}, read, (), ())
@@ -85,14 +91,14 @@ class PairQuestions:
     ) -> list[tuple[FoundMemory, float]]:
         """Up to READ_MAX newer memories that nobody has set beside an older one yet, with the scores of the pairs. They
         pass the filters of the query."""
-        scores = {pair.newer: pair.score for pair in await self._store.newer([older.id])}
+        scores = {pair.newer: pair.score for pair in await self._store.newer(older.id)}
         items = {item.memory.id: item for item in results}
         if missing := [id_ for id_ in scores if id_ not in items]:
             rows = await self._rows.view(missing)
             others = newer_results.further(results, {older.id: list(rows.values())}, fused)
             items |= {item.memory.id: item for item in await self._choice.passing(self._query, others)}
         newer = [(items[id_], score) for id_, score in scores.items() if id_ in items]
-        return [(item, score) for item, score in newer if _is_open(older, item.memory)][:READ_MAX]
+        return [(item, score) for item, score in newer if self._is_open(older, item.memory)][:READ_MAX]
 
     async def _readings(self, older: Memory, newer: Sequence[Memory]) -> list[Reading]:
         texts = [(asked_text(self._query.text, older.content), memory.content) for memory in newer]
@@ -102,14 +108,15 @@ class PairQuestions:
                 readings += some
         return readings
 
-
-def _is_open(older: Memory, newer: Memory) -> bool:
-    """Whether a question may decide between two memories. A link says already how they belong together, all but a mark
-    `may-replace`."""
-    return (
-        newer.state == "active"
-        and older.space == newer.space
-        and precedence.age(older) < precedence.age(newer)
-        and (older.valid_to is None or older.valid_to > happened_at(newer))
-        and not precedence.stated(older, newer)
-    )
+    def _is_open(self, older: Memory, newer: Memory) -> bool:
+        """Whether the question may decide between two memories that hold now, and the model has room for all three
+        texts."""
+        return (
+            newer.state == "active"
+            and older.space == newer.space
+            and precedence.age(older) < precedence.age(newer)
+            and happened_at(newer) <= self._now
+            and all(one.valid_to is None or one.valid_to > self._now for one in (older, newer))
+            and not precedence.is_decided(older, newer)
+            and may_be_read(asked_text(self._query.text, older.content), newer.content)
+        )

@@ -7,12 +7,12 @@ The older memory leads to the newer one. The newer one then has the older one's 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from mnemesh_actors.recall.results import FoundMemory, evidence_of
+from mnemesh_memory.policy.judge.doubts import is_asked_by_label
 from mnemesh_memory.policy.precedence import age, newer_first
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.relevance import probability
@@ -27,7 +27,6 @@ NEWER_MAX: Final = 2
 # A mark brings a newer memory first from this share of the older one's probability to answer.
 LIKELY_SHARE_MIN: Final = 0.03
 NEWER: Final = "newer"
-_NUMBER: Final = re.compile(r"\d+(?:[.:,]\d+)*")
 Contests = Mapping[str, Sequence[Memory]]  # By id of each older memory the newer ones, the newest first.
 NONE: Final[Contests] = {}
 
@@ -53,13 +52,12 @@ def answering(
     """By id of each result up to NEWER_MAX newer results that come before it. A chain of contradictions (`surely`) is
     followed to its end, newest first. Behind the chain come memories with a mark (`likely`). Each has LIKELY_SHARE_MIN
     of the marked memory's probability to answer. With them come those that the question itself puts first (`asked`).
-    Both have each number of the question that the older memory has: who asks for gate 3 means no other gate."""
+    None speaks of another thing than the question names with the older memory: who asks for gate 3 means no gate 4."""
     ids = [item.memory.id for item in results]
     answers = dict(zip(ids, map(probability, evidence_of(query, results)), strict=True)) if likely else {}
     sure = {id_: [memory for memory in surely.get(id_, ()) if memory.id in ids] for id_ in ids}
     least = {id_: LIKELY_SHARE_MIN * answer for id_, answer in answers.items()}
-    numbers = _numbers(query.text)
-    named = {item.memory.id: numbers & _numbers(item.memory.content) for item in results} if likely or asked else {}
+    texts = {item.memory.id: item.memory.content for item in results}
     may = {
         id_: [
             *asked.get(id_, ()),
@@ -67,9 +65,11 @@ def answering(
         ]
         for id_ in ids
     }
-    fitting = {
-        id_: [*sure[id_], *(one for one in may[id_] if one.id in named and named[id_] <= named[one.id])] for id_ in ids
-    }
+
+    def fits(older: str, one: Memory) -> bool:
+        return one.id in texts and not is_asked_by_label(query.text, texts[older], one.content)
+
+    fitting = {id_: [*sure[id_], *(one for one in may[id_] if fits(id_, one))] for id_ in ids}
     newer: dict[str, list[Memory]] = {}
     for id_ in ids:
         said = _reached(id_, sure)
@@ -77,10 +77,6 @@ def answering(
         if said:
             newer[id_] = said[:NEWER_MAX]
     return newer
-
-
-def _numbers(text: str) -> frozenset[str]:
-    return frozenset(_NUMBER.findall(text))
 
 
 def _reached(id_: str, newer: Contests) -> list[Memory]:

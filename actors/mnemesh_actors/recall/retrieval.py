@@ -252,7 +252,9 @@ class Retrieval:
         """What the question decides of pairs of memories."""
         if (store := self._parts.pairs) is None or index_generation is None:
             return NOTHING
-        asked = PairQuestions(store, index_generation.embedder, self._query, self._rows, self._choice)
+        asked = PairQuestions(
+            store, index_generation.embedder, self._query, self._rows, self._choice, self._parts.clock()
+        )
         return await asked.decided(ordered, fused, self._parts.config.recall_timeout_s * READING_SHARE)
 
     async def _newer_first(

@@ -98,7 +98,7 @@ def _since(memory: Memory, old: Memory) -> int:
 
 def with_precedence(memories: Sequence[Memory], others: Mapping[str, Memory]) -> list[Memory]:
     """The memories with what `others`, which may be shown, say of them. What a memory says already of newer ones that
-    may replace it stands behind."""
+    may replace it stands first."""
     known = {**others, **{memory.id: memory for memory in memories}}.values()
     newer, likely = contested(known), contested(known, MAY_REPLACE)
     return [
@@ -109,8 +109,8 @@ def with_precedence(memories: Sequence[Memory], others: Mapping[str, Memory]) ->
             may_be_replaced_by=tuple(
                 dict.fromkeys(
                     (
-                        *(one.id for one in likely.get(memory.id, ()) if one not in newer.get(memory.id, ())),
                         *memory.may_be_replaced_by,
+                        *(one.id for one in likely.get(memory.id, ()) if one not in newer.get(memory.id, ())),
                     )
                 )
             )[:TOLD_MAX],
@@ -149,10 +149,10 @@ def linked(one: Memory, other: Memory) -> bool:
     return _leads(one, other) or _leads(other, one)
 
 
-def stated(one: Memory, other: Memory) -> bool:
-    """Whether a link joins the two that is more than a mark `may-replace`."""
-    ends = (*(link for link in one.links if link.id == other.id), *(link for link in other.links if link.id == one.id))
-    return any(link.type != MAY_REPLACE for link in ends)
+def is_decided(one: Memory, other: Memory) -> bool:
+    """Whether a link tells already that both hold, that they contradict each other, or that one replaced the other."""
+    both = (one, other)
+    return any(frozenset((one.id, other.id)) in pairs(both, type_) for type_ in (BOTH_HOLD, CONTRADICTS, SUPERSEDES))
 
 
 def _leads(one: Memory, other: Memory) -> bool:

@@ -329,6 +329,13 @@ def is_of_other_things(one: str, other: str, *, stated: bool) -> bool:
     return bool(unlike) and not (stated and unlike < shared)
 
 
+def is_asked_by_label(question: str, one: str, other: str) -> bool:
+    """Whether a question names the thing of one text by its number, and the other text speaks of another such thing."""
+    here, there = _labels(one.casefold()), _labels(other.casefold())
+    asked = _LABEL.findall(question.casefold())
+    return any(number in here.get(noun, ()) and number not in there.get(noun, (number,)) for noun, number in asked)
+
+
 @lru_cache(maxsize=LABELS_KEPT)
 def _labels(text: str) -> Mapping[str, Set[str]]:
     labels: dict[str, set[str]] = {}
