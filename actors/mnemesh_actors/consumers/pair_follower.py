@@ -16,7 +16,6 @@ from typing import Final
 
 from mnemesh_actors.consumers.judge_parts import JudgeParts
 from mnemesh_actors.consumers.neighbours import NEAREST, indexed, neighbours
-from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.knowledge.pair_store import PairStore, ReadPair
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.notices import Notice
@@ -31,6 +30,7 @@ from mnemesh_memory.values.errors import DataLoss
 from mnemesh_memory.values.model import Memory
 
 NAME: Final = "pairs"
+WIDER: Final = 4 * NEAREST
 # From this score on a pair is kept. Below are 36 of 348 replaced facts of eighteen histories.
 KEPT_FROM: Final = -4.0
 TextPair = tuple[Memory, Memory, float]  # older, newer, cosine
@@ -85,7 +85,7 @@ class PairFollower:
                 older = sum(newer is memory for _, newer, _ in found)
                 if older < AT_REST_MAX and len(near.get(memory.id, {})) >= limit:
                     few.append(memory)
-            limit, asked = SEARCH_LIMIT_MAX, few
+            limit, asked = WIDER, few
         return list(pairs.values())
 
     async def _read(self, wanted: Sequence[TextPair]) -> list[ReadPair]:

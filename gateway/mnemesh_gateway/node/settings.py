@@ -125,7 +125,7 @@ class Settings:
     guard_model: bool = _setting(
         True,
         "Read a new text beside the memories that it may repeat or replace, with a small model on the embedder's own "
-        "weights. Off, the write guard judges by rules and trees alone.",
+        "weights, and a question beside two memories. Off, the write guard judges by rules and trees alone.",
         FLAG,
     )
     recall_timeout_s: float = _setting(limits.RECALL_TIMEOUT_S, "Longest a recall may take.", _number(0.05, 60), "s")

@@ -36,8 +36,8 @@ SURE_REPEAT_MIN: Final = 0.97
 # A question beside a pair tells what the two texts are compared by. The odds of the pair and those with the question
 # are added up. From this sum on the newer text is the answer.
 PAIR_SHARE: Final = 0.4
-ASKED_SHARE: Final = 0.9
-FIRST_FROM: Final = -2.3
+ASKED_SHARE: Final = 0.85
+FIRST_FROM: Final = -2.0
 
 
 class Reading(NamedTuple):
