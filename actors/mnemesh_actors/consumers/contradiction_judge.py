@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 import structlog
 
 from mnemesh_actors.consumers.judge_parts import AGENT, OPERATION_BYTES, JudgeParts
-from mnemesh_actors.consumers.neighbours import NEAREST, indexed, neighbours
+from mnemesh_actors.consumers.neighbours import NEAREST, indexed, is_compared, neighbours
 from mnemesh_actors.consumers.postponed_verdicts import Postponed, PostponedVerdicts
 from mnemesh_actors.embedding.readings import judged_at_rest
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
@@ -29,7 +29,6 @@ from mnemesh_actors.ledger.commands import Tie
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage, LogEntry
 from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.judge import guard, worth_reading
-from mnemesh_memory.policy.rules import triggers
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.values.errors import (
     Aborted,
@@ -105,7 +104,7 @@ class ContradictionJudge:
             self._note(memory)
 
     def _is_fresh(self, memory: Memory) -> bool:
-        return _is_judged(memory) and not memory.forced and self._judged.get(memory.id) != memory.heads
+        return is_compared(memory) and not memory.forced and self._judged.get(memory.id) != memory.heads
 
     async def _judge_in_order(
         self, waiting: Sequence[Postponed], before: dict[str, dict[str, float]], known: dict[str, Memory]
@@ -243,20 +242,11 @@ def _at_once(one: LogEntry, other: LogEntry) -> bool:
     )
 
 
-def _is_judged(memory: Memory) -> bool:
-    return (
-        memory.state == "active"
-        and memory.kind not in guard.RECORDS
-        and triggers.TAG not in memory.tags
-        and not memory.conflicts
-    )
-
-
 def _may_contradict(one: Memory, other: Memory) -> bool:
     """Whether two memories of one space may say other things of the same time."""
     older, newer = sorted((one, other), key=precedence.age)
     return (
-        _is_judged(other)
+        is_compared(other)
         and one.space == other.space
         and not precedence.linked(one, other)
         and (older.valid_to is None or older.valid_to > happened_at(newer))

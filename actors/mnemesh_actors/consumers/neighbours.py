@@ -15,6 +15,7 @@ from mnemesh_actors.ports import IndexPort
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.policy.judge.slots import subject_terms
+from mnemesh_memory.policy.rules import triggers
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash
 from mnemesh_memory.values.errors import DeadlineExceeded, InvalidArgument
@@ -66,6 +67,16 @@ async def neighbours(
             continue
         found |= {memory.id: dict(pairs) for memory, pairs in zip(part, near, strict=True)}
     return found
+
+
+def is_compared(memory: Memory) -> bool:
+    """Whether a memory states something that another one may contradict."""
+    return (
+        memory.state == "active"
+        and memory.kind not in guard.RECORDS
+        and triggers.TAG not in memory.tags
+        and not memory.conflicts
+    )
 
 
 def _ask(

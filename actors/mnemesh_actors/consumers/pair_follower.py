@@ -15,7 +15,7 @@ from contextlib import aclosing
 from typing import Final
 
 from mnemesh_actors.consumers.judge_parts import JudgeParts
-from mnemesh_actors.consumers.neighbours import NEAREST, indexed, neighbours
+from mnemesh_actors.consumers.neighbours import NEAREST, indexed, is_compared, neighbours
 from mnemesh_actors.knowledge.pair_store import PairStore, ReadPair
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.notices import Notice
@@ -25,7 +25,6 @@ from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.policy.judge.evidence import pair_score
 from mnemesh_memory.policy.judge.reading import Reading
 from mnemesh_memory.policy.judge.worth_reading import AT_REST_MAX, AT_REST_MIN
-from mnemesh_memory.policy.rules import triggers
 from mnemesh_memory.values.errors import DataLoss
 from mnemesh_memory.values.model import Memory
 
@@ -53,7 +52,7 @@ class PairFollower:
         if not ids:
             return
         known = await self._parts.ledger.read(ids)
-        digests = {memory.id: _digest(memory) for memory in known.values() if _is_compared(memory)}
+        digests = {memory.id: _digest(memory) for memory in known.values() if is_compared(memory)}
         seen = await self._store.seen(ids)
         changed = [known[id_] for id_ in ids if id_ in digests and digests[id_] != seen.get(id_)]
         gone = [id_ for id_ in ids if id_ not in digests]
@@ -142,19 +141,10 @@ def _digest(memory: Memory) -> bytes:
     return hashlib.blake2b(json.dumps(told).encode(), digest_size=8).digest()
 
 
-def _is_compared(memory: Memory) -> bool:
-    return (
-        memory.state == "active"
-        and memory.kind not in guard.RECORDS
-        and triggers.TAG not in memory.tags
-        and not memory.conflicts
-    )
-
-
 def _may_be_one_matter(memory: Memory, other: Memory) -> bool:
     return (
         other.id != memory.id
-        and _is_compared(other)
+        and is_compared(other)
         and other.space == memory.space
         and guard.may_be_read(other.content, memory.content)
     )
