@@ -37,7 +37,7 @@ SURE_REPEAT_MIN: Final = 0.97
 # are added up. From this sum on the newer text is the answer.
 PAIR_SHARE: Final = 0.4
 ASKED_SHARE: Final = 0.85
-FIRST_FROM: Final = -2.0
+FIRST_FROM: Final = -1.0
 
 
 class Reading(NamedTuple):
