@@ -29,7 +29,7 @@ from mnemesh_memory.values.errors import DataLoss
 from mnemesh_memory.values.model import Memory
 
 NAME: Final = "pairs"
-WIDER: Final = 4 * NEAREST
+WIDER: Final = 4 * NEAREST  # neighbours, where too few of the nearest are older
 # From this score on a pair is kept. Below are 36 of 348 replaced facts of eighteen histories.
 KEPT_FROM: Final = -4.0
 TextPair = tuple[Memory, Memory, float]  # older, newer, cosine
@@ -68,8 +68,8 @@ class PairFollower:
         await self._store.take({memory.id: digests[memory.id] for memory in changed}, gone, pairs, False)
 
     async def _pairs(self, changed: Sequence[Memory], known: dict[str, Memory]) -> list[TextPair]:
-        """Each changed memory beside its nearest older ones, and beside the nearest newer ones that were read before:
-        it came or changed after them."""
+        """Each changed memory beside its nearest older ones. A memory that came or changed late also stands beside the
+        nearest newer ones that were read before."""
         pairs: dict[tuple[str, str], TextPair] = {}
         limit, asked = NEAREST, list(changed)
         for _ in range(2):  # many later texts may lie nearer: then more are asked for once

@@ -185,3 +185,27 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
         with suppress(sqlite3.Error):
             db.execute("ROLLBACK")
         raise
+
+
+class DerivedStore:
+    """A store over a derived file: what a consumer with its cursor there asks of each. Every method is called by one
+    thread at a time."""
+
+    def __init__(self, file: DerivedFile) -> None:
+        self._file = file
+
+    def close(self) -> None:
+        """Nothing more is asked."""
+        self._file.close()
+
+    def cursor(self) -> tuple[str, int]:
+        """The place up to which the log is in the file."""
+        return self._file.cursor()
+
+    def keep_cursor(self, incarnation: str, seq: int) -> None:
+        """Note the place."""
+        self._file.keep_cursor(incarnation, seq)
+
+    def made(self) -> str:
+        """Why the file was made anew since the start, or "". The first one of a node is no news."""
+        return "" if self._file.made == ABSENT else self._file.made

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from mnemesh_actors.knowledge.communities import communities, community_id
-from mnemesh_actors.knowledge.derived_file import ABSENT, DerivedFile
+from mnemesh_actors.knowledge.derived_file import DerivedFile, DerivedStore
 from mnemesh_actors.knowledge.graph_audit import audit_of
 from mnemesh_actors.knowledge.graph_rows import (
     TABLES,
@@ -70,24 +70,12 @@ class Walk:
     communities: list[int] = field(default_factory=list)  # by node, once somebody asked
 
 
-class GraphStore:
+class GraphStore(DerivedStore):
     """Every method is called by one thread at a time."""
 
     def __init__(self, path: str) -> None:
-        self._file = DerivedFile(Path(path), VERSION, TABLES)
+        super().__init__(DerivedFile(Path(path), VERSION, TABLES))
         self._walks: OrderedDict[tuple[int, ...], Walk] = OrderedDict()
-
-    def close(self) -> None:
-        """Nothing more is asked."""
-        self._file.close()
-
-    def cursor(self) -> tuple[str, int]:
-        """The place up to which the log is in the file."""
-        return self._file.cursor()
-
-    def keep_cursor(self, incarnation: str, seq: int) -> None:
-        """Note the place."""
-        self._file.keep_cursor(incarnation, seq)
 
     def reset(self) -> None:
         """Drop everything."""
@@ -98,10 +86,6 @@ class GraphStore:
         """An empty file, until the consumer begins the log."""
         self._walks.clear()
         self._file.drop(why)
-
-    def made(self) -> str:
-        """Why the file was made anew since the start, or "". The first one of a node is no news."""
-        return "" if self._file.made == ABSENT else self._file.made
 
     # ---- taking in ------------------------------------------------------------------------------------------
 

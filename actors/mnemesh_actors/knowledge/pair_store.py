@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from mnemesh_actors.knowledge.derived_file import ABSENT, DerivedFile
+from mnemesh_actors.knowledge.derived_file import DerivedFile, DerivedStore
 from mnemesh_actors.knowledge.graph_rows import rows_in
 
 VERSION: Final = 2
@@ -32,27 +32,11 @@ class ReadPair(NamedTuple):
     score: float
 
 
-class PairStore:
+class PairStore(DerivedStore):
     """Every method is called by one thread at a time."""
 
     def __init__(self, path: str) -> None:
-        self._file = DerivedFile(Path(path), VERSION, TABLES)
-
-    def close(self) -> None:
-        """Nothing more is asked."""
-        self._file.close()
-
-    def cursor(self) -> tuple[str, int]:
-        """The place up to which the log is in the file."""
-        return self._file.cursor()
-
-    def keep_cursor(self, incarnation: str, seq: int) -> None:
-        """Note the place."""
-        self._file.keep_cursor(incarnation, seq)
-
-    def made(self) -> str:
-        """Why the file was made anew since the start, or "". The first one of a node is no news."""
-        return "" if self._file.made == ABSENT else self._file.made
+        super().__init__(DerivedFile(Path(path), VERSION, TABLES))
 
     def reader(self) -> str:
         """The model that reads the pairs of the file, "" once a memory passed without one."""

@@ -28,18 +28,17 @@ from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.model import Memory, Query
 
-# So many pairs of the first result are read, the likeliest. Each reading takes as long as embedding a text.
+# So many pairs of the first result are read, the likeliest. A reading takes longer than embedding a text.
 READ_MAX: Final = 4
 
 
 class AskedPairs(NamedTuple):
-    """The newer memory by the id of the result that it comes before, the ids of the pairs that were read, that memory
-    when it is no result, and why pairs stayed unread."""
+    """What a question decided."""
 
-    first: Mapping[str, list[Memory]]
-    read: frozenset[tuple[str, str]]
-    further: Sequence[FoundMemory]
-    unread: tuple[str, ...]
+    first: Mapping[str, list[Memory]]  # By id of the first result the newer memory that comes before it.
+    read: frozenset[tuple[str, str]]  # The ids of the pairs, older and newer.
+    further: Sequence[FoundMemory]  # The newer memory, when it is no result.
+    unread: tuple[str, ...]  # Why pairs stayed unread.
 
 
 NOTHING: Final = AskedPairs({}, frozenset(), (), ())

@@ -97,8 +97,8 @@ def _since(memory: Memory, old: Memory) -> int:
 
 
 def with_precedence(memories: Sequence[Memory], others: Mapping[str, Memory]) -> list[Memory]:
-    """The memories with what `others`, which may be shown, say of them. What a memory says already of newer ones that
-    may replace it stands first."""
+    """The memories with what `others`, which may be shown, say of them. A memory may name newer ones already.
+    These stand first in `may_be_replaced_by`."""
     known = {**others, **{memory.id: memory for memory in memories}}.values()
     newer, likely = contested(known), contested(known, MAY_REPLACE)
     return [

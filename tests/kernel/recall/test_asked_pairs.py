@@ -231,6 +231,17 @@ async def test_another_model_reads_all_pairs_anew(tmp_path: Path, monkeypatch: p
             assert sum([len(await mesh._parts.pairs.newer(id_)) for id_ in ids]) == number
 
 
+async def test_a_model_that_takes_over_reads_all_pairs_anew_at_the_next_write(here: Here) -> None:
+    older, newer = await written(here, OLD, NEW)
+    here.mesh._parts.embedder.pair_reader = "another"
+    here.mesh._parts.embedder._readings.clear()
+    Pairs.read.clear()
+    await written(here, "Ana paints the lamp")
+    store = here.mesh._parts.pairs
+    assert (await store.reader(), [pair.newer for pair in await store.newer(older)]) == ("another", [newer])
+    assert (OLD, NEW) in Pairs.read
+
+
 @given(st.floats(-9, 9), st.floats(0, 0.9), st.floats(0, 5), st.floats(0, 0.09))
 def test_more_evidence_never_keeps_a_newer_memory_back(pair: float, replaces: float, more: float, also: float) -> None:
     read = Reading(0.0, replaces, 1 - replaces)
