@@ -1,8 +1,8 @@
 """Pairs with a question, for the training of the reader of pairs: does the newer text answer in the place of the older?
 
-The questions on histories (tests/data/histories/questions_*.jsonl) name the memories that answer. Such a memory takes
-the place of those that it replaced, and of older near ones that don't answer. A near memory that came later and does
-not answer takes the place of none.
+The questions on histories (tests/data/histories: questions_*.jsonl, contested_*.jsonl) name the memories that answer.
+Such a memory takes the place of those that it replaced, and of older near ones that don't answer. A near memory that
+came later and does not answer takes the place of none, first of all the `tempting` ones that the hand named.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mnemesh_memory.policy.judge.reading import asked_text
 
-ON_HISTORIES: Final = "questions_"  # files of questions on histories begin so
+ON_HISTORIES: Final = ("questions_", "contested_")  # files of questions on histories begin so
 # Beside a text stand so many later ones that don't answer, the nearest to the text and the question.
 WRONG: Final = 3
 OTHERS: Final = 1  # older texts that don't answer, beside an answer
@@ -38,7 +38,7 @@ def asked_pairs(folder: Path) -> list[AskedPair]:
     """The pairs of all questions of a folder of histories that a memory answers."""
     asked = [
         (path.stem, json.loads(line))
-        for path in sorted(folder.glob(f"{ON_HISTORIES}*.jsonl"))
+        for path in sorted(path for beginning in ON_HISTORIES for path in folder.glob(f"{beginning}*.jsonl"))
         for line in path.read_text("utf-8").splitlines()
     ]
     answered = [(hand, row) for hand, row in asked if "answers" in row]
@@ -70,9 +70,11 @@ def _of_question(
     for newer, elders in replaced.items():
         yield from (pair(older, newer, answers=True) for older in elders)
         yield from (pair(older, newer, answers=True) for older in nearest(newer, range(newer), like_question, OTHERS))
+    tempting = [place[id_] for id_ in row.get("tempting", ())]
     for at in sorted(known):
+        named = [other for other in tempting if other > at]
         later = nearest(at, range(at + 1, len(memories)), table @ table[at] + like_question, WRONG)
-        yield from (pair(at, other, answers=False) for other in later)
+        yield from (pair(at, other, answers=False) for other in dict.fromkeys([*named, *later][:WRONG]))
 
 
 def _replaced(at: int, memories: Sequence[Mapping[str, Any]], place: Mapping[str, int]) -> list[int]:

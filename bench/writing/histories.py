@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bench.node import fresh_node
 from bench.report import machine
@@ -81,10 +81,38 @@ def main(argv: Sequence[str]) -> int:
 
 def told(client: Client, data: dict[str, Any], space: str, way: str) -> dict[str, float]:
     """Counts of one history that is written in one of WAYS and asked."""
+    ids = written(client, data["memories"], space, way)
+    counts = {**dict.fromkeys(COUNTS, 0.0), **ids.hints}
+    for memory in data["memories"]:
+        wanted = {ids.of[memory["supersedes"]]} if memory["supersedes"] else set()
+        links = client.get(ids.of[memory["id"]]).links
+        gone, beside, marked = (
+            {link.id for link in links if link.type == type_} for type_ in ("supersedes", "contradicts", "may-replace")
+        )
+        counts["to replace"] += len(wanted)
+        counts["replaced"] += len(gone & wanted)
+        counts["replaced wrongly"] += len(gone - wanted)
+        counts["linked"] += len(beside & wanted)
+        counts["marked"] += len(marked & wanted)
+        counts["marked wrongly"] += len(marked - wanted)
+    return asked(client, data["questions"], space, ids.of) | counts
+
+
+class Written(NamedTuple):
+    """The memory of each id of a history (`of`), and how many hints of the guard were right and wrong."""
+
+    of: dict[str, str]
+    hints: dict[str, float]
+
+
+def written(
+    client: Client, memories: Sequence[Mapping[str, Any]], space: str, way: str, *, rest: bool = True
+) -> Written:
+    """Write memories in one of WAYS. With `rest` the node rests after each."""
     ids: dict[str, str] = {}
     by_hand = way == "by hand"
-    counts = dict.fromkeys(("questions", "right", "stale", "held", "held right", *COUNTS), 0.0)
-    for memory in data["memories"]:
+    hints = {"asked": 0.0, "asked needlessly": 0.0}
+    for memory in memories:
         named = [ids[memory["supersedes"]]] if by_hand and memory["supersedes"] else []
         done = client.remember(
             memory["content"],
@@ -99,20 +127,19 @@ def told(client: Client, data: dict[str, Any], space: str, way: str) -> dict[str
         named_now = set(_NAMED.findall(done.hint)) if done.action == "ADD" else set()
         if way == "hints heard" and named_now & wanted:
             client.supersede(min(wanted), content=memory["content"], valid_from=since(memory))
-        rested(client)
-        links = client.get(done.memory.id).links
-        gone = {link.id for link in links if link.type == "supersedes"}
-        beside = {link.id for link in links if link.type == "contradicts"}
-        marked = {link.id for link in links if link.type == "may-replace"}
-        counts["asked"] += len(named_now & wanted)
-        counts["asked needlessly"] += len(named_now - wanted)
-        counts["to replace"] += len(wanted)
-        counts["replaced"] += len(gone & wanted)
-        counts["replaced wrongly"] += len(gone - wanted)
-        counts["linked"] += len(beside & wanted)
-        counts["marked"] += len(marked & wanted)
-        counts["marked wrongly"] += len(marked - wanted)
-    for question in data["questions"]:
+        if rest:
+            rested(client)
+        hints["asked"] += len(named_now & wanted)
+        hints["asked needlessly"] += len(named_now - wanted)
+    return Written(ids, hints)
+
+
+def asked(
+    client: Client, questions: Sequence[Mapping[str, Any]], space: str, ids: Mapping[str, str]
+) -> dict[str, float]:
+    """Counts of the questions that memories answer: how often the first result is right, or stale."""
+    counts = dict.fromkeys(("questions", "right", "stale", "held", "held right"), 0.0)
+    for question in questions:
         if not question["answers"]:
             continue
         results = client.recall(question["text"], space=space, limit=1).results
@@ -140,12 +167,12 @@ def since(memory: Mapping[str, str]) -> datetime | None:
     return moment(memory["at"][:19]) if "at" in memory else None
 
 
-def rested(client: Client) -> None:
-    """Wait until the node has judged all that it was told. Raises TimeoutError after REST_S_MAX."""
-    until = time.monotonic() + REST_S_MAX
+def rested(client: Client, within_s: float = REST_S_MAX) -> None:
+    """Wait until the node has judged all that it was told. Raises TimeoutError when it takes longer."""
+    until = time.monotonic() + within_s
     while any(one.lag for one in client.status().consumers if one.name in AT_REST):
         if time.monotonic() > until:
-            raise TimeoutError(f"the node was not at rest within {REST_S_MAX:g} s")
+            raise TimeoutError(f"the node was not at rest within {within_s:g} s")
         time.sleep(REST_POLL_S)
 
 

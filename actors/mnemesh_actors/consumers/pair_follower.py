@@ -16,7 +16,7 @@ from typing import Final
 
 from mnemesh_actors.consumers.judge_parts import JudgeParts
 from mnemesh_actors.consumers.neighbours import NEAREST, indexed, is_compared, neighbours
-from mnemesh_actors.knowledge.pair_store import PairStore, ReadPair
+from mnemesh_actors.knowledge.pair_store import PairStore, ReadPair, SeenMemory
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.notices import Notice
 from mnemesh_actors.runtime.base import Handle
@@ -65,7 +65,8 @@ class PairFollower:
         if changed:
             await indexed(self._parts, page.seq)
         pairs = await self._read(await self._pairs(changed, known))
-        await self._store.take({memory.id: digests[memory.id] for memory in changed}, gone, pairs, False)
+        now_seen = {memory.id: SeenMemory(memory.space, digests[memory.id]) for memory in changed}
+        await self._store.take(now_seen, gone, pairs, False)
 
     async def _pairs(self, changed: Sequence[Memory], known: dict[str, Memory]) -> list[TextPair]:
         """Each changed memory beside its nearest older ones. A memory that came or changed late also stands beside the

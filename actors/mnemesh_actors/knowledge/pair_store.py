@@ -13,15 +13,18 @@ from typing import Final, NamedTuple
 from mnemesh_actors.knowledge.derived_file import DerivedFile, DerivedStore
 from mnemesh_actors.knowledge.graph_rows import rows_in
 
-VERSION: Final = 2
+VERSION: Final = 3
 TABLES: Final = (
     "CREATE TABLE pair (older TEXT, newer TEXT, score REAL NOT NULL, PRIMARY KEY (older, newer)) WITHOUT ROWID",
     "CREATE INDEX pair_newer ON pair (newer)",
-    "CREATE TABLE seen (id TEXT PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE seen (id TEXT PRIMARY KEY, space TEXT NOT NULL, digest BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE INDEX seen_space ON seen (space)",
     "CREATE TABLE reader (name TEXT NOT NULL)",
 )
 # Of one memory so many newer ones are told, the likeliest.
 NEWER_TOLD_MAX: Final = 16
+# Memories of a space are counted up to here.
+COUNTED_MAX: Final = 10_000
 
 
 class ReadPair(NamedTuple):
@@ -30,6 +33,13 @@ class ReadPair(NamedTuple):
     older: str
     newer: str
     score: float
+
+
+class SeenMemory(NamedTuple):
+    """A memory that was read beside others: its space, and a digest of what its pairs depend on."""
+
+    space: str
+    digest: bytes
 
 
 class PairStore(DerivedStore):
@@ -60,14 +70,16 @@ class PairStore(DerivedStore):
         with self._file.reading() as db:
             return dict(rows_in(db, "SELECT id, digest FROM seen WHERE id IN ({})", ids))
 
-    def take(self, seen: Mapping[str, bytes], gone: Sequence[str], pairs: Sequence[ReadPair], erased: bool) -> None:
+    def take(
+        self, seen: Mapping[str, SeenMemory], gone: Sequence[str], pairs: Sequence[ReadPair], erased: bool
+    ) -> None:
         """Put pairs in the place of all former pairs of the memories that were `seen` or are `gone`. After an erasure
         no byte of it is left in the file."""
         with self._file.changing() as db:
             ids = [(id_,) for id_ in (*seen, *gone)]
             db.executemany("DELETE FROM pair WHERE older = ?1 OR newer = ?1", ids)
             db.executemany("DELETE FROM seen WHERE id = ?", ids)
-            db.executemany("INSERT INTO seen VALUES (?, ?)", seen.items())
+            db.executemany("INSERT INTO seen VALUES (?, ?, ?)", [(id_, *one) for id_, one in seen.items()])
             db.executemany("INSERT OR REPLACE INTO pair VALUES (?, ?, ?)", pairs)
         if erased:
             self._file.fold()
@@ -80,3 +92,9 @@ class PairStore(DerivedStore):
                 (id_, NEWER_TOLD_MAX),
             ).fetchall()
         return [ReadPair(*row) for row in rows]
+
+    def counted(self, space: str) -> int:
+        """How many memories of a space were read beside others, at most COUNTED_MAX."""
+        with self._file.reading() as db:
+            asked = "SELECT count(*) FROM (SELECT 1 FROM seen WHERE space = ? LIMIT ?)"
+            return int(db.execute(asked, (space, COUNTED_MAX)).fetchone()[0])

@@ -22,14 +22,14 @@ from mnemesh_actors.rows.row_source import RowSource
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.judge.guard import may_be_read
-from mnemesh_memory.policy.judge.reading import FIRST_FROM, Reading, asked_odds, asked_text
+from mnemesh_memory.policy.judge.reading import Reading, asked_odds, asked_text, first_from
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.model import Memory, Query
 
 # So many pairs of the first result are read, the likeliest. A reading takes longer than embedding a text.
-READ_MAX: Final = 4
+READ_MAX: Final = 2
 
 
 class AskedPairs(NamedTuple):
@@ -70,6 +70,7 @@ class PairQuestions:
             async with asyncio.timeout(within_s):
                 open_ = await self._open(older, results, fused)
                 readings = await self._readings(older, [item.memory for item, _ in open_])
+                least = first_from(await self._store.counted(older.space)) if open_ else inf
         except TimeoutError:
             return NOTHING._replace(unread=("pairs of memories: the model has not answered in time",))
         except MnemeshError as error:
@@ -79,7 +80,7 @@ class PairQuestions:
             for (_, pair), reading in zip(open_, readings, strict=True)
         ]
         read = frozenset((older.id, item.memory.id) for item, _ in open_)
-        if not odds or max(odds) < FIRST_FROM:
+        if not odds or max(odds) < least:
             return AskedPairs({}, read, (), ())
         newer = open_[odds.index(max(odds))][0]
         among = any(item.memory.id == newer.memory.id for item in results)

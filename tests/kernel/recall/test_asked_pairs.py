@@ -17,11 +17,12 @@ from recall_scene import READER, Here, found, paired, running
 
 from mnemesh_actors.consumers.pair_follower import KEPT_FROM
 from mnemesh_actors.generations import generation_factory
+from mnemesh_actors.knowledge.pair_store import COUNTED_MAX, PairStore
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.models.worker import Vectors
 from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_memory.policy.judge.evidence import pair_score
-from mnemesh_memory.policy.judge.reading import Reading, asked_odds, asked_text
+from mnemesh_memory.policy.judge.reading import CROWD_FROM, FIRST_FROM, Reading, asked_odds, asked_text, first_from
 from mnemesh_memory.values.errors import Unavailable
 from mnemesh_memory.values.memory_links import BOTH_HOLD, SEE_ALSO
 from mnemesh_memory.values.model import Caller, Link, Patch
@@ -79,6 +80,24 @@ async def test_of_two_newer_memories_the_likelier_comes_first(here: Here) -> Non
     Pairs.by_texts[asked_text(ASKED, OLD), NEW] = (0.0, 0.9, 0.1, 1.0)
     await written(here, OLD, NEW, LAST)
     assert found(await here.recall(ASKED))[0] == LAST
+
+
+async def test_in_a_large_space_a_question_needs_surer_words_to_put_a_newer_memory_first(here: Here) -> None:
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = (0.0, 0.5, 0.5, 1.0)
+    await written(here, OLD, NEW)
+    assert found(await here.recall(ASKED))[0] == NEW
+    here.patch.setattr(PairStore, "counted", lambda *_: COUNTED_MAX)
+    assert found(await here.recall(ASKED))[0] == OLD
+
+
+async def test_the_memories_of_a_space_are_counted_without_those_that_are_gone(here: Here) -> None:
+    await written(here, OLD, NEW)
+    store = here.mesh._parts.pairs
+    assert store is not None
+    assert [await store.counted(space) for space in ("test/asked", "test/other")] == [2, 0]
+    await here.mesh.forget(READER, (await here.recall(ASKED)).results[0].memory.id)
+    await paired(here.mesh)
+    assert await store.counted("test/asked") == 1
 
 
 async def test_a_pair_that_is_sure_to_hold_together_is_not_read_again(here: Here) -> None:
@@ -248,6 +267,11 @@ def test_more_evidence_never_keeps_a_newer_memory_back(pair: float, replaces: fl
     surer = Reading(0.0, replaces + also, 1 - replaces - also)
     assert asked_odds(pair, read) <= asked_odds(pair + more, read)
     assert asked_odds(pair, read) <= asked_odds(pair, surer)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_more_memories_never_lower_the_limit_of_a_newer_memory(memories: int, more: int) -> None:
+    assert first_from(0) == first_from(CROWD_FROM) == FIRST_FROM <= first_from(memories) <= first_from(memories + more)
 
 
 def test_a_repeat_and_a_text_that_was_not_read_whole_are_not_kept() -> None:

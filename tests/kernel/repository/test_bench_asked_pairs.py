@@ -42,3 +42,17 @@ def test_an_answer_takes_the_place_of_what_it_replaced_and_later_facts_take_none
             ("m1", "m4", False), ("m1", "m2", False), ("m3", "m4", False),
         )
     }  # fmt: skip
+
+
+def test_a_tempting_memory_is_read_before_nearer_ones_and_takes_no_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pair_judge, "embedded", embedded)
+    monkeypatch.setattr(asked_pairs, "WRONG", 1)
+    (tmp_path / "k_1.json").write_text(json.dumps({"memories": MEMORIES}))
+    row = {"space": "k_1", "q": "which fact", "answers": ["m2"], "tempting": ["m5", "m1"], "contested": False}
+    (tmp_path / "contested_k.jsonl").write_text(json.dumps(row))
+    found = [pair for pair in asked_pairs.asked_pairs(tmp_path) if not pair.answers]
+    assert [(pair.older, pair.newer, pair.hand) for pair in found] == [
+        (asked_text("which fact", "near fact"), "far fact", "contested_k")
+    ]

@@ -34,10 +34,13 @@ SURE_REPEAT_MIN: Final = 0.97
 
 
 # A question beside a pair tells what the two texts are compared by. The odds of the pair and those with the question
-# are added up. From this sum on the newer text is the answer.
+# are added up. From FIRST_FROM on the newer text is the answer, in a space of CROWD_FROM memories or fewer. Among more
+# memories more are near by chance, so the limit rises with the logarithm of their number.
 PAIR_SHARE: Final = 0.4
 ASKED_SHARE: Final = 0.85
-FIRST_FROM: Final = -1.0
+FIRST_FROM: Final = -1.5
+CROWD_FROM: Final = 60
+CROWD_SHARE: Final = 0.65
 
 
 class Reading(NamedTuple):
@@ -87,3 +90,8 @@ def asked_text(question: str, older: str) -> str:
 def asked_odds(pair: float, asked: Reading) -> float:
     """How much speaks for the newer text as the answer, of a pair with this score (log odds)."""
     return PAIR_SHARE * pair + ASKED_SHARE * log(max(asked.replaces, LEAST) / max(asked.apart, LEAST))
+
+
+def first_from(memories: int) -> float:
+    """The least `asked_odds` of a newer text that comes first, in a space of so many memories."""
+    return FIRST_FROM + CROWD_SHARE * log(max(memories, CROWD_FROM) / CROWD_FROM)
