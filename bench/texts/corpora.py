@@ -150,10 +150,14 @@ def project(half: str) -> Collection:
             frozenset(row["stale"]),
             several=len(row["answers"]) > 1,
         )
-        for row in rows_of(PROJECT / "questions.jsonl")
-        if int(row["id"][-3:]) % 2 == (half == "given")
+        for row in project_questions(half)
     ]
     return Collection("project", units, asked)
+
+
+def project_questions(half: str) -> list[dict[str, Any]]:
+    """The questions of the `given` half (odd numbers) or of the `held_out` one (even numbers)."""
+    return [row for row in rows_of(PROJECT / "questions.jsonl") if int(row["id"][-3:]) % 2 == (half == "given")]
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:

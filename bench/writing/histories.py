@@ -81,11 +81,11 @@ def main(argv: Sequence[str]) -> int:
 
 def told(client: Client, data: dict[str, Any], space: str, way: str) -> dict[str, float]:
     """Counts of one history that is written in one of WAYS and asked."""
-    ids = written(client, data["memories"], space, way)
-    counts = {**dict.fromkeys(COUNTS, 0.0), **ids.hints}
+    ids, hints = written(client, data["memories"], space, way)
+    counts = {**dict.fromkeys(COUNTS, 0.0), **hints}
     for memory in data["memories"]:
-        wanted = {ids.of[memory["supersedes"]]} if memory["supersedes"] else set()
-        links = client.get(ids.of[memory["id"]]).links
+        wanted = {ids[memory["supersedes"]]} if memory["supersedes"] else set()
+        links = client.get(ids[memory["id"]]).links
         gone, beside, marked = (
             {link.id for link in links if link.type == type_} for type_ in ("supersedes", "contradicts", "may-replace")
         )
@@ -95,13 +95,13 @@ def told(client: Client, data: dict[str, Any], space: str, way: str) -> dict[str
         counts["linked"] += len(beside & wanted)
         counts["marked"] += len(marked & wanted)
         counts["marked wrongly"] += len(marked - wanted)
-    return asked(client, data["questions"], space, ids.of) | counts
+    return put(client, data["questions"], space, ids) | counts
 
 
 class Written(NamedTuple):
-    """The memory of each id of a history (`of`), and how many hints of the guard were right and wrong."""
+    """The memory of each id of a history, and how many hints of the guard were right and wrong."""
 
-    of: dict[str, str]
+    ids: dict[str, str]
     hints: dict[str, float]
 
 
@@ -134,9 +134,7 @@ def written(
     return Written(ids, hints)
 
 
-def asked(
-    client: Client, questions: Sequence[Mapping[str, Any]], space: str, ids: Mapping[str, str]
-) -> dict[str, float]:
+def put(client: Client, questions: Sequence[Mapping[str, Any]], space: str, ids: Mapping[str, str]) -> dict[str, float]:
     """Counts of the questions that memories answer: how often the first result is right, or stale."""
     counts = dict.fromkeys(("questions", "right", "stale", "held", "held right"), 0.0)
     for question in questions:

@@ -1,8 +1,9 @@
 """`python -m bench.writing.project`: do facts that hold stay first in a large space, and do stale ones step back?
 
-All 2,060 memories of tests/data/project are written into one space: plainly, with `supersedes` named by hand, and
-plainly into a node without the model that reads pairs. The table has the same shares as `bench.writing.histories`, of
-the given half of the questions and of the half that is held out. No model was trained on these memories.
+All 2,060 memories of tests/data/project are written into one space, plainly and with `supersedes` named by hand. One
+node has the model that reads pairs, another one has not. The table has the same shares as `bench.writing.histories`, by
+the half of the questions. Where several memories answer, one of them first is right. No model was trained on these
+memories. The half `held out` chose how the limit of a question rises with the space, and `given` did not.
 """
 
 from __future__ import annotations
@@ -17,41 +18,40 @@ from typing import Final
 
 from bench.node import NodeProcess
 from bench.report import machine
-from bench.texts.corpora import PROJECT, rows_of
-from bench.writing.histories import DIGITS, asked, rested, written
+from bench.texts.corpora import PROJECT, project_questions, rows_of
+from bench.writing.histories import DIGITS, put, rested, written
 from rich.console import Console
 from rich.table import Table
 
 from mnemesh import Client
 
 RESULT: Final = Path(__file__).resolve().parents[1] / "results" / "project.json"
-SPACE: Final = "project/{way}"
-WITHOUT: Final = "without the model"
-SETTINGS_WITHOUT: Final = "guard_model = false\n"
-HALVES: Final = ("given", "held out")
-REST_S_MAX: Final = 900.0
+WAYS: Final = ("plainly", "by hand")
+# By name the settings of a node.
+NODES: Final = {"with the model": "", "without": "guard_model = false\n"}
+HALVES: Final = ("given", "held_out")
+ALL_READ_S_MAX: Final = 900.0
 
 
 def main(argv: list[str]) -> int:
     """Measure, print, write."""
     if argv:
         raise SystemExit("python -m bench.writing.project takes no arguments")
-    memories, questions = rows_of(PROJECT / "memories.jsonl"), rows_of(PROJECT / "questions.jsonl")
+    memories = rows_of(PROJECT / "memories.jsonl")
     rows: dict[str, dict[str, float]] = {}
-    for settings, ways in (("", ("plainly", "by hand")), (SETTINGS_WITHOUT, (WITHOUT,))):
+    for name, settings in NODES.items():
         with node(settings) as client:
-            for way in ways:
-                space = SPACE.format(way=way.replace(" ", "-"))
-                ids = written(client, memories, space, way, rest=False).of
-                rested(client, REST_S_MAX)
-                for number, half in enumerate(HALVES):
-                    theirs = [
-                        {**one, "text": one["question"]} for one in questions if int(one["id"][-3:]) % 2 == number
-                    ]
-                    rows[f"{half}, {way}"] = shares(asked(client, theirs, space, ids))
+            for way in WAYS:
+                space = f"project/{way.replace(' ', '-')}"
+                ids = written(client, memories, space, way, rest=False).ids
+                rested(client, ALL_READ_S_MAX)
+                for half in HALVES:
+                    questions = [{**one, "text": one["question"]} for one in project_questions(half)]
+                    rows[f"{half}, {way}, {name}"] = as_shares(put(client, questions, space, ids))
+    rows = dict(sorted(rows.items()))
     table = Table("project", *next(iter(rows.values())))
-    for name in sorted(rows):
-        table.add_row(name, *(f"{value:g}" for value in rows[name].values()))
+    for name, row in rows.items():
+        table.add_row(name, *(f"{value:g}" for value in row.values()))
     Console(width=None if sys.stdout.isatty() else 120).print(table)
     RESULT.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n", "utf-8")
     return 0
@@ -70,7 +70,7 @@ def node(settings: str) -> Iterator[Client]:
             yield client
 
 
-def shares(counts: dict[str, float]) -> dict[str, float]:
+def as_shares(counts: dict[str, float]) -> dict[str, float]:
     """The counts as shares of the questions."""
     contested, holding = counts["questions"], counts["held"]
     return {

@@ -1,7 +1,8 @@
 """`derived/pairs.sqlite`: pairs of an older and a newer memory that may speak of one matter, each with its score.
 
 A node reads each memory beside its nearest older ones at rest (`consumers/pair_follower`). Recall reads the question
-beside the pairs of its first result. The file holds ids, scores and digests of what was read, and no text.
+beside the pairs of its first result. The file holds ids, names of spaces, scores and digests of what was read, and no
+text of a memory.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class ReadPair(NamedTuple):
 
 
 class SeenMemory(NamedTuple):
-    """A memory that was read beside others: its space, and a digest of what its pairs depend on."""
+    """A memory whose pairs were read: its space, and a digest of what they depend on."""
 
     space: str
     digest: bytes
@@ -94,7 +95,7 @@ class PairStore(DerivedStore):
         return [ReadPair(*row) for row in rows]
 
     def counted(self, space: str) -> int:
-        """How many memories of a space were read beside others, at most COUNTED_MAX."""
+        """Of how many memories of a space the pairs were read, at most COUNTED_MAX."""
         with self._file.reading() as db:
             asked = "SELECT count(*) FROM (SELECT 1 FROM seen WHERE space = ? LIMIT ?)"
             return int(db.execute(asked, (space, COUNTED_MAX)).fetchone()[0])

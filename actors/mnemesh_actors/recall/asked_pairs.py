@@ -69,8 +69,10 @@ class PairQuestions:
         try:
             async with asyncio.timeout(within_s):
                 open_ = await self._open(older, results, fused)
+                if not open_:
+                    return NOTHING
+                least = first_from(await self._store.counted(older.space))
                 readings = await self._readings(older, [item.memory for item, _ in open_])
-                least = first_from(await self._store.counted(older.space)) if open_ else inf
         except TimeoutError:
             return NOTHING._replace(unread=("pairs of memories: the model has not answered in time",))
         except MnemeshError as error:
@@ -80,7 +82,7 @@ class PairQuestions:
             for (_, pair), reading in zip(open_, readings, strict=True)
         ]
         read = frozenset((older.id, item.memory.id) for item, _ in open_)
-        if not odds or max(odds) < least:
+        if max(odds) < least:
             return AskedPairs({}, read, (), ())
         newer = open_[odds.index(max(odds))][0]
         among = any(item.memory.id == newer.memory.id for item in results)

@@ -86,8 +86,20 @@ async def test_in_a_large_space_a_question_needs_surer_words_to_put_a_newer_memo
     Pairs.by_texts[asked_text(ASKED, OLD), NEW] = (0.0, 0.5, 0.5, 1.0)
     await written(here, OLD, NEW)
     assert found(await here.recall(ASKED))[0] == NEW
-    here.patch.setattr(PairStore, "counted", lambda *_: COUNTED_MAX)
+    here.patch.setattr(PairStore, "counted", lambda _, space: COUNTED_MAX if space == here.space else 0)
     assert found(await here.recall(ASKED))[0] == OLD
+
+
+async def test_only_the_likeliest_pairs_of_the_first_result_are_read(here: Here) -> None:
+    newer = [f"Meals are ordered {way}" for way in ("by phone", "by mail", "at the bar")]
+    Pairs.by_texts = {
+        (OLD, text): (0.0, share, 1 - share, 1.0) for text, share in zip(newer, (0.5, 0.2, 0.4), strict=True)
+    }
+    await written(here, OLD, *newer)
+    Pairs.read.clear()
+    first = found(await here.recall("are meals ordered on paper"))[0]
+    assert first == OLD
+    assert [text for _, text in Pairs.read] == [newer[0], newer[2]]
 
 
 async def test_the_memories_of_a_space_are_counted_without_those_that_are_gone(here: Here) -> None:

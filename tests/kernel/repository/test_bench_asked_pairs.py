@@ -11,6 +11,7 @@ from bench.training import asked_pairs, pair_judge
 
 from mnemesh_memory.policy.judge.reading import asked_text
 
+HISTORIES = Path(__file__).resolve().parents[2] / "data" / "histories"
 MEMORIES = [
     {"id": "m1", "content": "first value", "supersedes": None},
     {"id": "m2", "content": "near fact", "supersedes": None},
@@ -56,3 +57,21 @@ def test_a_tempting_memory_is_read_before_nearer_ones_and_takes_no_place(
     assert [(pair.older, pair.newer, pair.hand) for pair in found] == [
         (asked_text("which fact", "near fact"), "far fact", "contested_k")
     ]
+
+
+@pytest.mark.parametrize("path", sorted(HISTORIES.glob("contested_*.jsonl")), ids=lambda path: path.stem)
+def test_each_question_names_answers_that_hold_older_stale_ones_and_later_tempting_ones(path: Path) -> None:
+    for line in path.read_text("utf-8").splitlines():
+        row = json.loads(line)
+        memories = json.loads((HISTORIES / f"{row['space']}.json").read_text("utf-8"))["memories"]
+        place = {memory["id"]: at for at, memory in enumerate(memories)}
+        gone = {memory["supersedes"] for memory in memories}
+        answers, stale, tempting = (
+            [place[id_] for id_ in row.get(name, ())] for name in ("answers", "stale", "tempting")
+        )
+        assert answers, line
+        assert not gone & set(row["answers"]), line
+        assert row["contested"] == bool(stale), line
+        assert max(stale, default=-1) < max(answers), line
+        assert min(tempting, default=len(memories)) > min(answers), line
+        assert not set(tempting) & set(answers), line
