@@ -154,6 +154,8 @@ _SIDES: Final = {"since": "after", "after": "after", "following": "after", "befo
                  "till": "before", "prior to": "before", "ahead of": "before"}  # fmt: skip
 # "Who was following the incident", "steps for following the runbook".
 _FOLLOWS: Final = re.compile(r"\b(?:is|are|was|were|be|been|am|for|by|of|about|not|when|while|to)\s+$")
+# "Who looks after the build machines", "the person it is named after".
+_AFTER_OF_A_VERB: Final = re.compile(r"\b(?:look(?:s|ed|ing)?|named)\s+$")
 _BEGINS: Final = pattern(
     rf"(?P<side>{'|'.join(_SIDES)}) (?=(?P<first>(?:the(?! \d)|our|my|his|her|their|its|your|we|i|you|they|he|she)\b"
     r"|(?!(?:morning|evening|nothing|something|anything|everything|during|spring|string|meeting)\b)[^\W_]{3,}ing\b"
@@ -193,6 +195,8 @@ def event_at(lower: str, text: str, at: int) -> NamedEvent | None:
     letters."""
     begins = _BEGINS.match(lower, at)
     if begins is None or (begins["side"] == "following" and _FOLLOWS.search(lower, 0, at)):
+        return None
+    if begins["side"] == "after" and _AFTER_OF_A_VERB.search(lower, 0, at):
         return None
     if begins["first"].endswith("ing") and _HABIT.search(lower, 0, at) and not _PAST.search(lower, 0, at):
         return None

@@ -220,7 +220,7 @@ def test_two_dates_are_the_stretch_from_the_first_to_the_last(text: str, since: 
         "from 1990 to 2010 items", "version 2024.3.1 of the client", "src/march/2024/file.py", "in March '25",
         "the past tense of go", "this day in particular", "the next release", "who wrote `last week` in the log",
         '"yesterday" by the Beatles', "it took 3 weeks", "in 3 days", "how many weeks passed",
-        "what fails after step 2", "steps for following the runbook",
+        "what fails after step 2", "steps for following the runbook", "who looks after the build machines",
         "after release notes are out", "before that", "since the 3rd attempt",
         # a verb
         "do backups last 30 days", "is it meant to last three days", "why did the outage last an hour",
