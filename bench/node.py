@@ -25,14 +25,16 @@ LOG_TAIL_CHARS = 2000
 
 
 @contextmanager
-def fresh_node() -> Iterator[Client]:
-    """A client of a new, empty node, which is stopped and removed afterwards."""
-    with (
-        tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder,
-        NodeProcess(Path(folder)) as node,
-        Client(node.address.grpc, node.token) as client,
-    ):
-        yield client
+def fresh_node(settings: str = "") -> Iterator[Client]:
+    """A client of a new, empty node with these settings (TOML), which is stopped and removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder:
+        file = Path(folder) / "settings.toml"
+        file.write_text(settings, "utf-8")
+        with (
+            NodeProcess(Path(folder) / "data", ("--config", str(file))) as node,
+            Client(node.address.grpc, node.token) as client,
+        ):
+            yield client
 
 
 class NodeProcess:

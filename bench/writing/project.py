@@ -10,20 +10,15 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from bench.node import NodeProcess
+from bench.node import fresh_node
 from bench.report import machine
 from bench.texts.corpora import PROJECT, project_questions, rows_of
 from bench.writing.histories import DIGITS, put, rested, written
 from rich.console import Console
 from rich.table import Table
-
-from mnemesh import Client
 
 RESULT: Final = Path(__file__).resolve().parents[1] / "results" / "project.json"
 WAYS: Final = ("plainly", "by hand")
@@ -40,7 +35,7 @@ def main(argv: list[str]) -> int:
     memories = rows_of(PROJECT / "memories.jsonl")
     rows: dict[str, dict[str, float]] = {}
     for name, settings in NODES.items():
-        with node(settings) as client:
+        with fresh_node(settings) as client:
             for way in WAYS:
                 space = f"project/{way.replace(' ', '-')}"
                 ids = written(client, memories, space, way, rest=False).ids
@@ -55,19 +50,6 @@ def main(argv: list[str]) -> int:
     Console(width=None if sys.stdout.isatty() else 120).print(table)
     RESULT.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n", "utf-8")
     return 0
-
-
-@contextmanager
-def node(settings: str) -> Iterator[Client]:
-    """A client of a new node with these settings."""
-    with tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder:
-        file = Path(folder) / "mnemesh.toml"
-        file.write_text(settings, "utf-8")
-        with (
-            NodeProcess(Path(folder) / "data", ["--config", str(file)]) as process,
-            Client(process.address.grpc, process.token) as client,
-        ):
-            yield client
 
 
 def as_shares(counts: dict[str, float]) -> dict[str, float]:

@@ -33,7 +33,7 @@ READ_MAX: Final = 2
 
 
 class AskedPairs(NamedTuple):
-    """What a question decided."""
+    """The newer memories that a question puts first."""
 
     first: Mapping[str, list[Memory]]  # By id of the first result the newer memory that comes before it.
     read: frozenset[tuple[str, str]]  # The ids of the pairs, older and newer.
