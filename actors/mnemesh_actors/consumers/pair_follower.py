@@ -125,13 +125,14 @@ def _kept(wanted: Sequence[TextPair], readings: Sequence[Reading]) -> list[ReadP
 def _pairs_of(
     memory: Memory, near: Mapping[str, float], known: Mapping[str, Memory], seen: Collection[str]
 ) -> list[TextPair]:
-    """A memory beside its nearest older ones, and beside the nearest newer ones of `seen`."""
+    """A memory beside its nearest older ones, and beside the nearest newer ones of `seen`. A forced one is
+    never the newer."""
     others = [known[id_] for id_ in sorted(near, key=lambda id_: (-near[id_], id_)) if id_ in known]
     fit = [other for other in others if _may_be_one_matter(memory, other) and near[other.id] >= AT_REST_MIN]
     older = [other for other in fit if precedence.age(other) < precedence.age(memory)]
-    newer = [other for other in fit if other not in older and other.id in seen]
+    newer = [other for other in fit if other not in older and other.id in seen and not other.forced]
     return [
-        *((other, memory, near[other.id]) for other in older[:AT_REST_MAX]),
+        *((other, memory, near[other.id]) for other in older[: 0 if memory.forced else AT_REST_MAX]),
         *((memory, other, near[other.id]) for other in newer[:AT_REST_MAX]),
     ]
 

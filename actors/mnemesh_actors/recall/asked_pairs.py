@@ -112,9 +112,10 @@ class PairQuestions:
 
     def _is_open(self, older: Memory, newer: Memory) -> bool:
         """Whether the question may decide between two memories that hold now, and the model has room for all three
-        texts."""
+        texts. A writer who forced the newer one has said that it replaces nothing."""
         return (
             newer.state == "active"
+            and not newer.forced
             and older.space == newer.space
             and precedence.age(older) < precedence.age(newer)
             and happened_at(newer) <= self._now

@@ -57,7 +57,7 @@ async def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 
 async def written(here: Here, *texts: str) -> list[str]:
     """The ids of memories, once their pairs are read."""
-    ids = [(await here.remember(text, force=True)).id for text in texts]
+    ids = [(await here.remember(text)).id for text in texts]
     await paired(here.mesh)
     return ids
 
@@ -91,9 +91,9 @@ async def test_in_a_large_space_a_question_needs_surer_words_to_put_a_newer_memo
 
 
 async def test_only_the_likeliest_pairs_of_the_first_result_are_read(here: Here) -> None:
-    newer = [f"Meals are ordered {way}" for way in ("by phone", "by mail", "at the bar")]
+    newer = [f"{who} takes the orders of meals" for who in ("The app", "The clerk", "The robot")]
     Pairs.by_texts = {
-        (OLD, text): (0.0, share, 1 - share, 1.0) for text, share in zip(newer, (0.5, 0.2, 0.4), strict=True)
+        (OLD, text): (0.0, share, 1 - share, 1.0) for text, share in zip(newer, (0.3, 0.1, 0.2), strict=True)
     }
     await written(here, OLD, *newer)
     Pairs.read.clear()
@@ -122,7 +122,7 @@ async def test_a_pair_that_is_sure_to_hold_together_is_not_read_again(here: Here
 
 async def test_a_newer_memory_that_a_filter_leaves_out_is_neither_read_nor_shown(here: Here) -> None:
     Pairs.by_texts[asked_text(ASKED, OLD), NEW] = REPLACES
-    await here.remember(OLD, force=True, tags=("kept",))
+    await here.remember(OLD, tags=("kept",))
     await written(here, NEW)
     Pairs.read.clear()
     assert found(await here.recall(ASKED, tags_any=("kept",))) == [OLD]
@@ -138,10 +138,25 @@ async def test_a_question_with_a_number_of_the_older_memory_alone_keeps_it_first
 
 async def test_a_pair_that_somebody_decided_is_not_asked_about(here: Here) -> None:
     Pairs.by_texts[asked_text(ASKED, OLD), NEW] = REPLACES
-    older = await here.remember(OLD, force=True)
-    await here.remember(NEW, force=True, links=(Link(BOTH_HOLD, older.id),))
+    older = await here.remember(OLD)
+    await here.remember(NEW, links=(Link(BOTH_HOLD, older.id),))
     await paired(here.mesh)
     assert found(await here.recall(ASKED))[0] == OLD
+
+
+async def test_a_text_that_was_stored_with_force_comes_before_no_older_one(here: Here) -> None:
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = REPLACES
+    await here.remember(OLD)
+    forced = await here.remember(NEW, force=True)
+    await paired(here.mesh)
+    assert found(await here.recall(ASKED))[0] == OLD
+    assert (OLD, NEW) not in Pairs.read
+    assert (asked_text(ASKED, OLD), NEW) not in Pairs.read
+    reworded = NEW.upper()
+    Pairs.by_texts |= {(OLD, reworded): BETWEEN, (asked_text(ASKED, OLD), reworded): REPLACES}
+    await here.mesh.update(READER, forced.id, Patch(content=reworded))
+    await paired(here.mesh)
+    assert found(await here.recall(ASKED))[0] == reworded
 
 
 @pytest.mark.parametrize("another", [{"sort": "recency"}, {"valid_at": 1_600_000_000_000}])
@@ -178,8 +193,8 @@ async def test_a_reading_without_all_words_decides_nothing(here: Here) -> None:
 )
 async def test_a_newer_memory_of_another_time_stays_behind(here: Here, span: dict[str, int]) -> None:
     Pairs.by_texts[asked_text(ASKED, OLD), NEW] = REPLACES
-    await here.remember(OLD, force=True, valid_from=1_600_000_000_000)
-    await here.remember(NEW, force=True, **span)
+    await here.remember(OLD, valid_from=1_600_000_000_000)
+    await here.remember(NEW, **span)
     await paired(here.mesh)
     Pairs.read.clear()
     await here.recall(ASKED)
@@ -187,8 +202,8 @@ async def test_a_newer_memory_of_another_time_stays_behind(here: Here, span: dic
 
 
 async def test_a_memory_that_comes_late_or_back_is_read_beside_the_newer_ones(here: Here) -> None:
-    newer = await here.remember(NEW, force=True)
-    older = await here.remember(OLD, force=True, valid_from=1_600_000_000_000)
+    newer = await here.remember(NEW)
+    older = await here.remember(OLD, valid_from=1_600_000_000_000)
     await paired(here.mesh)
     assert [pair.newer for pair in await here.mesh._parts.pairs.newer(older.id)] == [newer.id]
     await here.mesh.forget(READER, older.id)
@@ -211,7 +226,7 @@ async def test_a_change_that_says_nothing_new_is_not_read_again(here: Here) -> N
 
 async def test_a_model_that_fails_at_rest_is_asked_again(here: Here) -> None:
     Pairs.fault = Unavailable("no room")
-    older, newer = [(await here.remember(text, force=True)).id for text in (OLD, NEW)]
+    older, newer = [(await here.remember(text)).id for text in (OLD, NEW)]
     runner = next(one for one in here.mesh._consumers.runners if one.name == "pairs")
     await until(lambda: runner.fault != "")
     Pairs.fault = None
@@ -221,8 +236,8 @@ async def test_a_model_that_fails_at_rest_is_asked_again(here: Here) -> None:
 
 async def test_a_link_of_another_kind_leaves_the_question_open(here: Here) -> None:
     Pairs.by_texts[asked_text(ASKED, OLD), NEW] = REPLACES
-    older = await here.remember(OLD, force=True)
-    await here.remember(NEW, force=True, links=(Link(SEE_ALSO, older.id),))
+    older = await here.remember(OLD)
+    await here.remember(NEW, links=(Link(SEE_ALSO, older.id),))
     await paired(here.mesh)
     assert found(await here.recall(ASKED))[0] == NEW
 
