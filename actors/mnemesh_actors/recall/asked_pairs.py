@@ -26,6 +26,7 @@ from mnemesh_memory.policy.judge.reading import Reading, asked_odds, asked_text,
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.values.errors import MnemeshError
+from mnemesh_memory.values.memory_links import SUPERSEDES
 from mnemesh_memory.values.model import Memory, Query
 
 # So many pairs of the first result are read, the likeliest. A reading takes longer than embedding a text.
@@ -112,10 +113,12 @@ class PairQuestions:
 
     def _is_open(self, older: Memory, newer: Memory) -> bool:
         """Whether the question may decide between two memories that hold now, and the model has room for all three
-        texts. A writer who forced the newer one has said that it replaces nothing."""
+        texts. A writer who forced the newer one has said that it replaces nothing, and one that has replaced another
+        memory has its place."""
         return (
             newer.state == "active"
             and not newer.forced
+            and not any(link.type == SUPERSEDES for link in newer.links)
             and older.space == newer.space
             and precedence.age(older) < precedence.age(newer)
             and happened_at(newer) <= self._now

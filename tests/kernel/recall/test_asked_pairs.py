@@ -29,7 +29,8 @@ from mnemesh_memory.values.model import Caller, Link, Patch
 
 OLD, NEW, LAST = "Meals are ordered on paper", "The app takes the orders of meals", "Meals are ordered by phone"
 ASKED, OTHER = "how do I order meals", "which paper are meals ordered on"
-APART, BETWEEN, REPLACES = (0.01, 0.001, 0.989, 1.0), (0.02, 0.3, 0.68, 1.0), (0.02, 0.95, 0.03, 1.0)
+APART, BETWEEN = (0.01, 0.001, 0.989, -7.0, 1.0), (0.02, 0.3, 0.68, -1.0, 1.0)
+REPLACES = (0.02, 0.95, 0.03, 4.0, 1.0)
 
 
 class Pairs(EmbeddingWorker):
@@ -77,13 +78,13 @@ async def test_the_newer_memory_comes_first_where_the_question_says_so(here: Her
 
 async def test_of_two_newer_memories_the_likelier_comes_first(here: Here) -> None:
     Pairs.by_texts |= {(OLD, LAST): BETWEEN, (asked_text(ASKED, OLD), LAST): REPLACES}
-    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = (0.0, 0.9, 0.1, 1.0)
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = (0.0, 0.9, 0.1, 3.0, 1.0)
     await written(here, OLD, NEW, LAST)
     assert found(await here.recall(ASKED))[0] == LAST
 
 
 async def test_in_a_large_space_a_question_needs_surer_words_to_put_a_newer_memory_first(here: Here) -> None:
-    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = (0.0, 0.5, 0.5, 1.0)
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = (0.0, 0.5, 0.5, 0.0, 1.0)
     await written(here, OLD, NEW)
     assert found(await here.recall(ASKED))[0] == NEW
     here.patch.setattr(PairStore, "counted", lambda _, space: COUNTED_MAX if space == here.space else 0)
@@ -93,7 +94,7 @@ async def test_in_a_large_space_a_question_needs_surer_words_to_put_a_newer_memo
 async def test_only_the_likeliest_pairs_of_the_first_result_are_read(here: Here) -> None:
     newer = [f"{who} takes the orders of meals" for who in ("The app", "The clerk", "The robot")]
     Pairs.by_texts = {
-        (OLD, text): (0.0, share, 1 - share, 1.0) for text, share in zip(newer, (0.3, 0.1, 0.2), strict=True)
+        (OLD, text): (0.0, share, 1 - share, -5.0, 1.0) for text, share in zip(newer, (0.3, 0.1, 0.2), strict=True)
     }
     await written(here, OLD, *newer)
     Pairs.read.clear()
@@ -157,6 +158,16 @@ async def test_a_text_that_was_stored_with_force_comes_before_no_older_one(here:
     await here.mesh.update(READER, forced.id, Patch(content=reworded))
     await paired(here.mesh)
     assert found(await here.recall(ASKED))[0] == reworded
+
+
+async def test_a_memory_that_replaced_another_one_comes_before_no_further_one(here: Here) -> None:
+    Pairs.by_texts |= {(OLD, LAST): BETWEEN, (asked_text(ASKED, OLD), LAST): REPLACES}
+    await here.remember(OLD)
+    bread = await here.remember("Bread comes from the bakery at the gate")
+    await here.remember(LAST, supersedes=(bread.id,))
+    await paired(here.mesh)
+    assert found(await here.recall(ASKED))[0] == OLD
+    assert (asked_text(ASKED, OLD), LAST) not in Pairs.read
 
 
 @pytest.mark.parametrize("another", [{"sort": "recency"}, {"valid_at": 1_600_000_000_000}])
@@ -288,10 +299,9 @@ async def test_a_model_that_takes_over_reads_all_pairs_anew_at_the_next_write(he
     assert (OLD, NEW) in Pairs.read
 
 
-@given(st.floats(-9, 9), st.floats(0, 0.9), st.floats(0, 5), st.floats(0, 0.09))
-def test_more_evidence_never_keeps_a_newer_memory_back(pair: float, replaces: float, more: float, also: float) -> None:
-    read = Reading(0.0, replaces, 1 - replaces)
-    surer = Reading(0.0, replaces + also, 1 - replaces - also)
+@given(st.floats(-9, 9), st.floats(-9, 9), st.floats(0, 5), st.floats(0, 5))
+def test_more_evidence_never_keeps_a_newer_memory_back(pair: float, asked: float, more: float, also: float) -> None:
+    read, surer = (Reading(0.0, 0.5, 0.5, asked=odds) for odds in (asked, asked + also))
     assert asked_odds(pair, read) <= asked_odds(pair + more, read)
     assert asked_odds(pair, read) <= asked_odds(pair, surer)
 

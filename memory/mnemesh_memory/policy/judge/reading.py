@@ -50,6 +50,7 @@ class Reading(NamedTuple):
     replaces: float
     apart: float
     whole: bool = False  # The model has read each word of both texts, and knows each.
+    asked: float = 0.0  # Log odds that the newer text answers a question that was read with the older one.
 
 
 class ReadingLimits(NamedTuple):
@@ -63,9 +64,10 @@ class ReadingLimits(NamedTuple):
 
 
 def reading_of(row: Sequence[float]) -> Reading:
-    """The reading that the numbers of a model are: three probabilities, and 1 for texts that were read whole."""
-    repeats, replaces, apart, whole = row
-    return Reading(repeats, replaces, apart, whole > 0)
+    """The reading that the numbers of a model are: three probabilities, log odds, and 1 for texts that were read
+    whole."""
+    repeats, replaces, apart, asked, whole = row
+    return Reading(repeats, replaces, apart, whole > 0, asked)
 
 
 @lru_cache(maxsize=1)
@@ -89,7 +91,7 @@ def asked_text(question: str, older: str) -> str:
 
 def asked_odds(pair: float, asked: Reading) -> float:
     """How much speaks for the newer text as the answer, of a pair with this score (log odds)."""
-    return PAIR_SHARE * pair + ASKED_SHARE * log(max(asked.replaces, LEAST) / max(asked.apart, LEAST))
+    return PAIR_SHARE * pair + ASKED_SHARE * asked.asked
 
 
 def first_from(memories: int) -> float:
