@@ -2,9 +2,9 @@
 
 The reader was trained on two texts and on two texts with a question. The second head reads what the encoder makes of a
 pair with a question, and gives the log odds that the newer text answers in the place of the older one. The encoder and
-its first head stay as they are. The second begins as the odds of the first, and learns from the questions of hands whose
-questions the encoder has not seen (logistic regression, with a penalty on the squares of what differs). The area under
-the ROC curve is printed for hands that neither has seen. The training needs jax and optax. The product needs neither.
+its first head stay as they are. The second begins as the odds of the first. It learns from hands whose questions the
+encoder has not seen (logistic regression, with a penalty on the squares of what differs). The area under the ROC curve
+is printed for hands that neither has seen. The training needs jax and optax. The product needs neither.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ def fitted(begun: Head, read_: Floats, truth: Floats) -> Head:
     head = {"scale": jnp.array(1.0), "added": jnp.zeros(read_.shape[1]), "bias": jnp.array(0.0)}
     state = optimiser.init(head)
 
-    @jax.jit
-    def step(head: Any, state: Any) -> tuple[Any, Any]:
+    def further(head: Any, state: Any) -> tuple[Any, Any]:
         change, state = optimiser.update(jax.grad(loss)(head), state)
         return optax.apply_updates(head, change), state
 
+    step = jax.jit(further)
     for _ in range(STEPS):
         head, state = step(head, state)
     scale, added = float(head["scale"]), np.asarray(head["added"]) / deviation
@@ -110,9 +110,12 @@ def main(argv: Sequence[str]) -> int:
         here = np.array([pair.hand == hand for pair in pairs])
         areas = [area(features_[here] @ one.weight + one.bias, truth[here]) for one in (first, head)]
         print(f"{hand}: {here.sum()} pairs, area {areas[0]:.3f} by the first head, {areas[1]:.3f} by the second")
-    told |= JUDGE_FORM | {"asked_by": f"python -m bench.training.asked_head {' '.join(argv)}"}
+    told |= {**JUDGE_FORM, "asked_by": f"python -m bench.training.asked_head {' '.join(argv)}"}
     arrays["meta"] = np.frombuffer(json.dumps(told).encode(), np.uint8)
-    arrays["asked.weight"], arrays["asked.bias"] = head.weight[None].astype(np.float32), np.float32([head.bias])
+    arrays["asked.weight"], arrays["asked.bias"] = (
+        head.weight[None].astype(np.float32),
+        np.array([head.bias], np.float32),
+    )
     np.savez_compressed(options.file, allow_pickle=False, **arrays)
     rows = json.loads(EXPECTED.read_text("utf-8"))
     expected = seen(changes, [encoded(row["older"], row["newer"]) for row in rows]) @ head.weight + head.bias

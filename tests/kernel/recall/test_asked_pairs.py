@@ -161,13 +161,13 @@ async def test_a_text_that_was_stored_with_force_comes_before_no_older_one(here:
 
 
 async def test_a_memory_that_replaced_another_one_comes_before_no_further_one(here: Here) -> None:
-    Pairs.by_texts |= {(OLD, LAST): BETWEEN, (asked_text(ASKED, OLD), LAST): REPLACES}
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = REPLACES
     await here.remember(OLD)
     bread = await here.remember("Bread comes from the bakery at the gate")
-    await here.remember(LAST, supersedes=(bread.id,))
+    await here.remember(NEW, supersedes=(bread.id,))
     await paired(here.mesh)
     assert found(await here.recall(ASKED))[0] == OLD
-    assert (asked_text(ASKED, OLD), LAST) not in Pairs.read
+    assert (asked_text(ASKED, OLD), NEW) not in Pairs.read
 
 
 @pytest.mark.parametrize("another", [{"sort": "recency"}, {"valid_at": 1_600_000_000_000}])
@@ -194,7 +194,7 @@ async def test_a_question_that_leaves_no_room_for_the_texts_is_not_read(here: He
 
 
 async def test_a_reading_without_all_words_decides_nothing(here: Here) -> None:
-    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = (*REPLACES[:3], 0.0)
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = (*REPLACES[:4], 0.0)
     await written(here, OLD, NEW)
     assert found(await here.recall(ASKED))[0] == OLD
 
