@@ -36,11 +36,11 @@ SURE_REPEAT_MIN: Final = 0.97
 # A question beside a pair tells what the two texts are compared by. The odds of the pair and those with the question
 # are added up. From FIRST_FROM on the newer text is the answer, in a space of CROWD_FROM memories or fewer. Among more
 # memories more are near by chance, so the limit rises with the logarithm of their number.
-PAIR_SHARE: Final = 0.4
+PAIR_SHARE: Final = 0.6
 ASKED_SHARE: Final = 0.85
-FIRST_FROM: Final = -1.5
+FIRST_FROM: Final = -2.5
 CROWD_FROM: Final = 60
-CROWD_SHARE: Final = 0.65
+CROWD_SHARE: Final = 0.9
 
 
 class Reading(NamedTuple):
