@@ -1,4 +1,4 @@
-"""`python -m bench.training.asked_head HAND ... --measured HAND`: the second head of the reader of pairs.
+"""`python -m bench.training.asked_head --measured HAND`: the second head of the reader of pairs.
 
 The reader was trained on two texts and on two texts with a question. The second head reads what the encoder makes of a
 pair with a question, and gives the log odds that the newer text answers in the place of the older one. The encoder and
@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from bench.training.asked_pairs import asked_pairs
+from bench.training.asked_pairs import OF_SECOND_HEAD, asked_pairs
 from bench.training.judge_training import EXPECTED, HISTORIES
 from bench.training.pair_reader import CLASSES, Encoded, Floats, Tree, base, batch_of, batches, encoded, features
 from bench.training.weight_changes import read
@@ -89,17 +89,22 @@ def area(odds: Floats, truth: Floats) -> float:
 def main(argv: Sequence[str]) -> int:
     """Fit the head, print the areas, write it into the file."""
     parser = argparse.ArgumentParser(prog="bench.training.asked_head", description=__doc__)
-    parser.add_argument("hands", nargs="+", help="hands whose questions are learned from, such as contested_i")
+    parser.add_argument("--hands", nargs="+", default=OF_SECOND_HEAD, help="whose questions are learned from")
     parser.add_argument("--measured", nargs="+", default=[], help="hands whose questions are measured")
     parser.add_argument("--file", type=Path, default=DELTAS_FILE)
     options = parser.parse_args(argv)
     with np.load(options.file) as file:
         arrays = {name: file[name] for name in file.files}
     told = json.loads(arrays["meta"].tobytes())
-    if known := {*options.hands, *options.measured} & {*told["made_of"]}:
+    wanted = {*options.hands, *options.measured}
+    if known := wanted & {*told["made_of"]}:
         raise SystemExit(f"hands: the encoder has learned from {', '.join(sorted(known))}")
+    if both := {*options.hands} & {*options.measured}:
+        raise SystemExit(f"measured: {', '.join(sorted(both))} would be learned from too")
     changes = read(options.file)
-    pairs = [pair for pair in asked_pairs(HISTORIES) if pair.hand in {*options.hands, *options.measured}]
+    pairs = [pair for pair in asked_pairs(HISTORIES) if pair.hand in wanted]
+    if unknown := wanted - {pair.hand for pair in pairs}:
+        raise SystemExit(f"hands: no question is by {', '.join(sorted(unknown))}")
     features_ = seen(changes, [encoded(pair.older, pair.newer) for pair in pairs])
     truth = np.array([pair.answers for pair in pairs], np.float32)
     learned = np.array([pair.hand in options.hands for pair in pairs])
@@ -112,10 +117,8 @@ def main(argv: Sequence[str]) -> int:
         print(f"{hand}: {here.sum()} pairs, area {areas[0]:.3f} by the first head, {areas[1]:.3f} by the second")
     told |= {**JUDGE_FORM, "asked_by": f"python -m bench.training.asked_head {' '.join(argv)}"}
     arrays["meta"] = np.frombuffer(json.dumps(told).encode(), np.uint8)
-    arrays["asked.weight"], arrays["asked.bias"] = (
-        head.weight[None].astype(np.float32),
-        np.array([head.bias], np.float32),
-    )
+    arrays["asked.weight"] = head.weight[None].astype(np.float32)
+    arrays["asked.bias"] = np.array([head.bias], np.float32)
     np.savez_compressed(options.file, allow_pickle=False, **arrays)
     rows = json.loads(EXPECTED.read_text("utf-8"))
     expected = seen(changes, [encoded(row["older"], row["newer"]) for row in rows]) @ head.weight + head.bias

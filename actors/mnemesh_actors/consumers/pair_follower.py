@@ -83,7 +83,7 @@ class PairFollower:
                 found = _pairs_of(memory, near.get(memory.id, {}), known, seen)
                 pairs |= {(older.id, newer.id): (older, newer, cosine) for older, newer, cosine in found}
                 older = sum(newer is memory for _, newer, _ in found)
-                if older < AT_REST_MAX and len(near.get(memory.id, {})) >= limit:
+                if older < AT_REST_MAX and not memory.forced and len(near.get(memory.id, {})) >= limit:
                     few.append(memory)
             limit, asked = WIDER, few
         return list(pairs.values())
@@ -129,10 +129,11 @@ def _pairs_of(
     never the newer."""
     others = [known[id_] for id_ in sorted(near, key=lambda id_: (-near[id_], id_)) if id_ in known]
     fit = [other for other in others if _may_be_one_matter(memory, other) and near[other.id] >= AT_REST_MIN]
-    older = [other for other in fit if precedence.age(other) < precedence.age(memory)]
-    newer = [other for other in fit if other not in older and other.id in seen and not other.forced]
+    before = [other for other in fit if precedence.age(other) < precedence.age(memory)]
+    older = [] if memory.forced else before
+    newer = [other for other in fit if other not in before and other.id in seen and not other.forced]
     return [
-        *((other, memory, near[other.id]) for other in older[: 0 if memory.forced else AT_REST_MAX]),
+        *((other, memory, near[other.id]) for other in older[:AT_REST_MAX]),
         *((memory, other, near[other.id]) for other in newer[:AT_REST_MAX]),
     ]
 

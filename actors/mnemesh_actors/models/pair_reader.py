@@ -156,7 +156,7 @@ class _Graph:
             probabilities, *others = (output[0] for output in self._session.run(None, given))
         except FETCH_ERRORS as error:
             raise Unavailable(f"the {self._part} can't read: {error}", part=self._part) from error
-        if not abs(float(probabilities.sum()) - 1) <= SUM_TOLERANCE:
-            raise Unavailable(f"the {self._part} beside {self._words.path} is damaged; delete that folder")
         outputs: Probabilities = np.concatenate([probabilities, *others])
+        if not abs(float(probabilities.sum()) - 1) <= SUM_TOLERANCE or not np.isfinite(outputs).all():
+            raise Unavailable(f"the {self._part} beside {self._words.path} is damaged; delete that folder")
         return outputs

