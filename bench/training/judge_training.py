@@ -4,8 +4,9 @@ Small changes of low rank teach the embedder's weights three cases: the newer te
 or stands apart. Of a pair with a question (`asked_pairs`) the newer text replaces what no longer answers. `--leave
 HAND` trains without the pairs of a hand and prints the figures on them. With `--limits` the pairs that were left out
 give the limits of the guard. With `--ship` the file is written too, so that a run gives both the model and its own
-limits. `--mean FILE ...` trains nothing and takes the mean of models that began with the same one (Wortsman et al. 2022,
-arXiv:2203.05482). A new encoder needs a new second head, so `asked_head` comes after each training. The training needs jax and optax. The product needs neither.
+limits. `--mean FILE ...` trains nothing and takes the mean of models that began with the same one (Wortsman et al.
+2022, arXiv:2203.05482). A new encoder needs a new second head, so `asked_head` comes after each training. The training
+needs jax and optax. The product needs neither.
 """
 
 from __future__ import annotations

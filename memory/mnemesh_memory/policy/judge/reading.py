@@ -34,8 +34,9 @@ SURE_REPEAT_MIN: Final = 0.97
 
 
 # A question beside a pair tells what the two texts are compared by. The odds of the pair and those with the question
-# are added up, these by the second head of the model. From FIRST_FROM on the newer text is the answer, in a space of CROWD_FROM memories or fewer. Among more
-# memories more are near by chance, so the limit rises with the logarithm of their number.
+# are added up, these by the second head of the model. From FIRST_FROM on the newer text is the answer, in a space of
+# CROWD_FROM memories or fewer. Among more memories more are near by chance, so the limit rises with the logarithm of
+# their number.
 PAIR_SHARE: Final = 0.6
 ASKED_SHARE: Final = 0.85
 FIRST_FROM: Final = -2.5
