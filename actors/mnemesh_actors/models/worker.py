@@ -170,9 +170,10 @@ class EmbeddingWorker:
         return self._engine.reads(_well_formed(text))
 
     def read_pairs(self, pairs: list[tuple[str, str]]) -> Vectors:
-        """Of each pair (older, newer) how likely the newer text says the same, gives another value, or neither, the log
-        odds that it answers a question in the place of the older one, and 1 for two texts that were read whole: float32
-        of shape (len(pairs), 5). Raises Unavailable before `load`, and without a model that reads pairs."""
+        """Read pairs (older, newer): float32 of shape (len(pairs), 5). Three columns are probabilities: the newer text
+        says the same, gives another value, or neither. The fourth is the log odds that the newer text answers a
+        question in the place of the older one. The last is 1 for two texts that were read whole. Raises Unavailable
+        before `load`, and without a model that reads pairs."""
         why = self.info().pairs
         if self._pairs is None:
             raise Unavailable(f"pairs of texts are not read: {why}", part="guard model")

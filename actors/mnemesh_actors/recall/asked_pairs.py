@@ -113,8 +113,8 @@ class PairQuestions:
 
     def _is_open(self, older: Memory, newer: Memory) -> bool:
         """Whether the question may decide between two memories that hold now, and the model has room for all three
-        texts. A writer who forced the newer one has said that it replaces nothing, and one that has replaced another
-        memory has its place."""
+        texts. A forced memory replaces nothing, as its writer said. A memory that has replaced another one has its
+        place."""
         return (
             newer.state == "active"
             and not newer.forced
