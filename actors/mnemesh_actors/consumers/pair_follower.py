@@ -23,15 +23,13 @@ from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.policy.judge.evidence import pair_score
-from mnemesh_memory.policy.judge.reading import Reading
+from mnemesh_memory.policy.judge.reading import KEPT_FROM, Reading
 from mnemesh_memory.policy.judge.worth_reading import AT_REST_MAX, AT_REST_MIN
 from mnemesh_memory.values.errors import DataLoss
 from mnemesh_memory.values.model import Memory
 
 NAME: Final = "pairs"
 WIDER: Final = 4 * NEAREST  # neighbours, where too few of the nearest are older
-# From this score on a pair is kept. Below are 36 of 348 replaced facts of eighteen histories.
-KEPT_FROM: Final = -4.0
 TextPair = tuple[Memory, Memory, float]  # older, newer, cosine
 
 

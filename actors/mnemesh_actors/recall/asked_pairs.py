@@ -12,6 +12,7 @@ from contextlib import aclosing
 from math import inf
 from typing import Final, NamedTuple
 
+from mnemesh_actors.consumers.neighbours import is_compared
 from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.knowledge.pair_store import PairStore
 from mnemesh_actors.models.embedding_model import PAIRS_READY
@@ -22,15 +23,17 @@ from mnemesh_actors.rows.row_source import RowSource
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.judge.guard import may_be_read
-from mnemesh_memory.policy.judge.reading import Reading, asked_odds, asked_text, first_from
+from mnemesh_memory.policy.judge.reading import KEPT_FROM, Reading, asked_odds, asked_text, first_from
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.memory_links import SUPERSEDES
 from mnemesh_memory.values.model import Memory, Query
 
-# So many pairs of the first result are read, the likeliest. A reading takes longer than embedding a text.
+# So many kept pairs of the first result are read, the likeliest, and so many of the results behind it that are newer. A
+# reading takes longer than embedding a text.
 READ_MAX: Final = 2
+BEHIND_MAX: Final = 3
 
 
 class AskedPairs(NamedTuple):
@@ -64,7 +67,7 @@ class PairQuestions:
         another_time = (query.asked_at, query.valid_at, query.as_of) != (None, None, None)
         if self._embedder.pairs != PAIRS_READY or another_time or query.sort != "relevance" or query.by_match_alone:
             return NOTHING
-        if not results or results[0].memory.state != "active":
+        if not results or not is_compared(results[0].memory):
             return NOTHING
         older = results[0].memory
         try:
@@ -92,16 +95,20 @@ class PairQuestions:
     async def _open(
         self, older: Memory, results: Sequence[FoundMemory], fused: Sequence[Fused]
     ) -> list[tuple[FoundMemory, float]]:
-        """Up to READ_MAX newer memories that nobody has set beside an older one yet, with the scores of the pairs. They
-        pass the filters of the query."""
+        """The newer memories that nobody has set beside an older one yet, with the scores of the pairs: up to READ_MAX of
+        kept pairs, and those of the BEHIND_MAX results behind the first. They pass the filters of the query."""
         scores = {pair.newer: pair.score for pair in await self._store.newer(older.id)}
         items = {item.memory.id: item for item in results}
         if missing := [id_ for id_ in scores if id_ not in items]:
             rows = await self._rows.view(missing)
             others = newer_results.further(results, {older.id: list(rows.values())}, fused)
             items |= {item.memory.id: item for item in await self._choice.passing(self._query, others)}
-        newer = [(items[id_], score) for id_, score in scores.items() if id_ in items]
-        return [(item, score) for item, score in newer if self._is_open(older, item.memory)][:READ_MAX]
+        kept = [(items[id_], score) for id_, score in scores.items() if id_ in items]
+        behind = [(item, KEPT_FROM) for item in results[1 : 1 + BEHIND_MAX] if item.memory.id not in scores]
+        kept, behind = (
+            [(item, score) for item, score in pairs if self._is_open(older, item.memory)] for pairs in (kept, behind)
+        )
+        return [*kept[:READ_MAX], *behind]
 
     async def _readings(self, older: Memory, newer: Sequence[Memory]) -> list[Reading]:
         texts = [(asked_text(self._query.text, older.content), memory.content) for memory in newer]
@@ -116,7 +123,7 @@ class PairQuestions:
         texts. A forced memory replaces nothing, as its writer said. A memory that has replaced another one has its
         place."""
         return (
-            newer.state == "active"
+            is_compared(newer)
             and not newer.forced
             and not any(link.type == SUPERSEDES for link in newer.links)
             and older.space == newer.space

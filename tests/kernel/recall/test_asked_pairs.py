@@ -15,14 +15,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recall_scene import READER, Here, found, paired, running
 
-from mnemesh_actors.consumers.pair_follower import KEPT_FROM
 from mnemesh_actors.generations import generation_factory
 from mnemesh_actors.knowledge.pair_store import COUNTED_MAX, PairStore
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.models.worker import Vectors
 from mnemesh_actors.node_ports import MeshConfig
+from mnemesh_actors.recall.asked_pairs import BEHIND_MAX
 from mnemesh_memory.policy.judge.evidence import pair_score
-from mnemesh_memory.policy.judge.reading import CROWD_FROM, FIRST_FROM, Reading, asked_odds, asked_text, first_from
+from mnemesh_memory.policy.judge.reading import (
+    CROWD_FROM,
+    FIRST_FROM,
+    KEPT_FROM,
+    Reading,
+    asked_odds,
+    asked_text,
+    first_from,
+)
 from mnemesh_memory.values.errors import Unavailable
 from mnemesh_memory.values.memory_links import BOTH_HOLD, SEE_ALSO
 from mnemesh_memory.values.model import Caller, Link, Patch
@@ -113,11 +121,31 @@ async def test_the_memories_of_a_space_are_counted_without_those_that_are_gone(h
     assert await store.counted("test/asked") == 1
 
 
-async def test_a_pair_that_is_sure_to_hold_together_is_not_read_again(here: Here) -> None:
-    Pairs.by_texts = {}
+async def test_a_pair_that_is_sure_to_hold_together_is_read_again_where_both_are_results(here: Here) -> None:
+    Pairs.by_texts = {(asked_text(ASKED, OLD), NEW): REPLACES}
     await written(here, OLD, NEW)
+    assert found(await here.recall(ASKED)) == [NEW, OLD]
+    assert found(await here.recall(ASKED, limit=1)) == [NEW]
+
+
+async def test_of_the_results_behind_the_first_only_the_next_ones_that_are_newer_are_read(here: Here) -> None:
+    newer = [f"Meals are ordered {how}" for how in ("by a card of wood", "by bell", "by radio", "by pigeon", "by drum")]
+    Pairs.by_texts = {}
+    await written(here, "Meals are ordered by letter", OLD, *newer)
+    results = found(await here.recall(OLD))
     Pairs.read.clear()
-    await here.recall(ASKED)
+    await here.recall(f"{OLD}?")
+    assert results[0] == OLD
+    assert [text for _, text in Pairs.read] == [text for text in results[1 : 1 + BEHIND_MAX] if text in newer]
+
+
+async def test_a_turn_of_a_talk_is_no_newer_answer(here: Here) -> None:
+    Pairs.by_texts = {(asked_text(ASKED, OLD), NEW): REPLACES}
+    await here.remember(OLD)
+    await here.remember(NEW, kind="episode")
+    await paired(here.mesh)
+    Pairs.read.clear()
+    assert found(await here.recall(ASKED))[0] == OLD
     assert Pairs.read == []
 
 

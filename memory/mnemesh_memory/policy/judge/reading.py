@@ -33,6 +33,9 @@ REPEATS_RATHER: Final = 0.5
 SURE_REPEAT_MIN: Final = 0.97
 
 
+# From this score on a pair is kept for the questions to come. Below are 36 of 348 replaced facts of eighteen histories.
+# Two results of one question have at least this score.
+KEPT_FROM: Final = -4.0
 # A question beside a pair tells what the two texts are compared by. The odds of the pair and those with the question
 # are added up, these by the second head of the model. From FIRST_FROM on the newer text is the answer, in a space of
 # CROWD_FROM memories or fewer. Among more memories more are near by chance, so the limit rises with the logarithm of
