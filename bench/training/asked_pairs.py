@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from mnemesh_memory.policy.judge.reading import asked_text
 
 ON_HISTORIES: Final = ("questions_", "contested_")  # files of questions on histories begin so
-# Their questions teach the second head alone (`asked_head`), so the encoder must not learn from them.
-OF_SECOND_HEAD: Final = tuple(f"contested_{hand}" for hand in "ijkmnopqrstuvwx")
+# Their questions came after the reader of pairs. They teach the reader of asked pairs alone (`asked_training`).
+OF_ASKED_READER: Final = tuple(f"contested_{hand}" for hand in "ijkmnopqrstuvwx")
 # Beside a text stand so many later ones that don't answer, the nearest to the text and the question.
 WRONG: Final = 3
 OTHERS: Final = 1  # older texts that don't answer, beside an answer

@@ -1,12 +1,10 @@
 """`python -m bench.training.judge_training`: train the model that reads two texts together, and write its file.
 
 Small changes of low rank teach the embedder's weights three cases: the newer text repeats the older one, replaces it,
-or stands apart. Of a pair with a question (`asked_pairs`) the newer text replaces what no longer answers. `--leave
-HAND` trains without the pairs of a hand and prints the figures on them. With `--limits` the pairs that were left out
-give the limits of the guard. With `--ship` the file is written too, so that a run gives both the model and its own
-limits. `--mean FILE ...` trains nothing and takes the mean of models that began with the same one (Wortsman et al.
-2022, arXiv:2203.05482). A new encoder needs a new second head, so `asked_head` comes after each training. The training
-needs jax and optax. The product needs neither.
+or stands apart. `--leave HAND` trains without the pairs of a hand and prints the figures on them. With `--limits` the
+pairs that were left out give the limits of the guard. With `--ship` the file is written too, so that a run gives both
+the model and its own limits. `--mean FILE ...` trains nothing and takes the mean of models that began with the same one
+(Wortsman et al. 2022, arXiv:2203.05482). The training needs jax and optax. The product needs neither.
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ import jax
 import numpy as np
 import optax
 from bench.training import pair_judge
-from bench.training.asked_pairs import OF_SECOND_HEAD, asked_pairs
 from bench.training.pair_reader import (
     BATCH,
     CLASSES,
@@ -88,7 +85,6 @@ WRONGLY: Final = {"ask": 0.15, "link": 0.02, "replace": 0.004}
 # By limit the number of wrong ones by memory of a history, where each neighbour is as it comes. A mark hides nothing.
 WRONGLY_IN_HISTORIES: Final = {"mark": 0.12}
 OF_HISTORIES: Final = "history_"
-ASKED: Final = "asked"  # The label of pairs with a question.
 # With the vetoes of words no new value of a hand that was left out is taken for a repeat from here on.
 REPEATS_FROM: Final = 0.9
 
@@ -117,12 +113,7 @@ def examples() -> list[Example]:
         for one, other in chance.integers(len(rows), size=(len(rows) // STRANGERS_EVERY, 2)):
             if one != other:
                 found.append(Example(rows[one]["older"], rows[other]["newer"], APART, hand, "stranger", True))
-    asked = (
-        Example(pair.older, pair.newer, REPLACES if pair.answers else APART, pair.hand, ASKED, turns=False)
-        for pair in asked_pairs(HISTORIES)
-        if pair.hand not in OF_SECOND_HEAD
-    )
-    return [*found, *_of_histories(), *asked]
+    return [*found, *_of_histories()]
 
 
 def _of_histories() -> Iterator[Example]:
@@ -173,7 +164,7 @@ def chosen(
         for one in found
         if one.hand not in left
         and (one.class_ != APART or chance.random() < KEPT.get(one.hand, 1.0))
-        and (not new or one.hand in new or one.label in new or chance.random() < again)
+        and (not new or one.hand in new or chance.random() < again)
     ]
 
 
@@ -321,7 +312,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", type=Path, default=DELTAS_FILE)
-    parser.add_argument("--new", nargs="+", default=[], help="hands, or labels, that the file there has not seen")
+    parser.add_argument("--new", nargs="+", default=[], help="hands that the file there has not seen")
     parser.add_argument("--mean", nargs="+", type=Path, default=[], help="trained models whose mean is taken")
     parser.add_argument("--again", type=float, default=1.0, help="the share of the other hands that is read again")
     options = parser.parse_args(argv)
@@ -345,7 +336,6 @@ def main(argv: Sequence[str]) -> int:
             write(changes, options.target, told)
     if ships:
         expect(changes)
-    print("the file has no second head yet: go on with python -m bench.training.asked_head", flush=True)
     if not options.leave:
         return 0
     held = [one for one in found if one.hand in options.leave]

@@ -205,18 +205,14 @@ def states_of(changes: Tree, weights: Mapping[str, Any], tokens: Any, types: Any
     return states
 
 
-def features(changes: Tree, weights: Mapping[str, Any], batch: Batch, key: Any = None, rate: float = 0.0) -> Any:
-    """What a head sees of each pair: (rows, 4 * hidden)."""
+def logits(changes: Tree, weights: Mapping[str, Any], batch: Batch, key: Any = None, rate: float = 0.0) -> Any:
+    """The scores of each pair, one of each class."""
     drop = Dropout(key, rate)
     tokens, types, mask, before, after = batch
     states = states_of(changes, weights, tokens, types, mask, drop)
     older, newer = (jnp.einsum("nt,nth->nh", weights_, states) for weights_ in (before, after))
-    return drop(jnp.concatenate([states[:, 0], older, newer, jnp.abs(older - newer)], -1))
-
-
-def logits(changes: Tree, weights: Mapping[str, Any], batch: Batch, key: Any = None, rate: float = 0.0) -> Any:
-    """The scores of each pair, one of each class."""
-    return features(changes, weights, batch, key, rate) @ changes["head"]["weight"].T + changes["head"]["bias"]
+    read = drop(jnp.concatenate([states[:, 0], older, newer, jnp.abs(older - newer)], -1))
+    return read @ changes["head"]["weight"].T + changes["head"]["bias"]
 
 
 def _softmax(changes: Tree, weights: Mapping[str, Any], batch: Batch) -> Any:

@@ -37,13 +37,9 @@ def write(changes: Tree, target: Path, described: Mapping[str, Any]) -> None:
 
 
 def read(source: Path) -> Tree:
-    """The changes of a file that `write` has written, without the second head of `asked_head`."""
+    """The changes of a file that `write` has written."""
     with np.load(source) as file:
-        arrays = {
-            name: np.asarray(file[name], np.float32)
-            for name in file.files
-            if name != "meta" and not name.startswith("asked.")
-        }
+        arrays = {name: np.asarray(file[name], np.float32) for name in file.files if name != "meta"}
     found: Tree = {"lora": {}, "plus": {}, "head": {}}
     for name, values in arrays.items():
         if name.startswith("head."):

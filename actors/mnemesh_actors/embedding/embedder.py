@@ -30,7 +30,7 @@ from mnemesh_actors.ports import Embed, LedgerRead
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_actors.runtime.worker_pool import WorkerPool
-from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading, reading_of
+from mnemesh_memory.policy.judge.reading import READINGS_MAX, AskedReading, Reading, reading_of
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash
 from mnemesh_memory.values import limits
@@ -73,6 +73,8 @@ log = structlog.get_logger("mnemesh.embedder")
 # Of text that is asked about. A worker that has nothing else to do takes a fifth of the patience for as much.
 PATIENCE_CHARS = 1_000
 Answer = TypeVar("Answer")
+Row: TypeAlias = list[float]
+ReadPairs: TypeAlias = Callable[[list[tuple[str, str]], str], Coroutine[Any, Any, Vectors]]
 Ask: TypeAlias = Callable[[Handle[Embed]], Coroutine[Any, Any, Answer]]
 
 
@@ -145,6 +147,12 @@ class EmbeddingPool(WorkerPool[Embed]):
         size = sum(len(question) + len(text) for text in texts)
         return await self._ask(lambda worker: worker.read_answers(question, texts), size, generation)
 
+    async def read_asked(self, pairs: list[tuple[str, str]], generation: str) -> Vectors:
+        """Of each pair (question with an older text, newer text) how likely the newer text answers in the place of the
+        older one. Raises Unavailable when no worker can read them."""
+        size = sum(len(asked) + len(newer) for asked, newer in pairs)
+        return await self._ask(lambda worker: worker.read_asked(pairs), size, generation)
+
     async def _ask(self, ask: Ask[Answer], chars: int, generation: str) -> Answer:
         return await self.ask(partial(_answer, ask=ask, generation=generation), 1 + chars / PATIENCE_CHARS)
 
@@ -182,9 +190,10 @@ class Embedder:
     pairs_fault: str = field(default="", init=False)  # Why the last reading of pairs failed, "" when it did not.
     questions: str = ""  # As in ModelInfo.
     answers: str = PAIRS_OFF  # As in ModelInfo.
+    asked: str = PAIRS_OFF  # As in ModelInfo.
     _cache: OrderedDict[ModelText, Vector] = field(default_factory=OrderedDict, init=False)
     _cached_chars: int = field(default=0, init=False)
-    _readings: OrderedDict[bytes, Reading] = field(default_factory=OrderedDict, init=False)  # by digest of both texts
+    _readings: OrderedDict[bytes, Row] = field(default_factory=OrderedDict, init=False)  # by digest of both texts
     _told_damaged: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
@@ -227,24 +236,38 @@ class Embedder:
         """The readings of each pair (older, newer), a few at a time, so that a question waits for no more. With
         `yields`, each call first waits a while until nothing is embedded. Raises what the worker raised."""
         for start in range(0, len(pairs), PAIRS_A_CALL_MAX):
-            call = {_digest(pair): pair for pair in pairs[start : start + PAIRS_A_CALL_MAX]}
-            known = {digest: self._readings[digest] for digest in call if digest in self._readings}
-            if missing := [digest for digest in call if digest not in known]:
-                if yields:
-                    await self.idle(YIELDED_S)
-                try:
-                    rows = await self.workers.read_pairs([call[digest] for digest in missing], self.generation)
-                except MnemeshError as error:
-                    self.pairs_fault = error.message
-                    raise
-                self.pairs_fault = ""
-                known |= {digest: reading_of(row) for digest, row in zip(missing, rows.tolist(), strict=True)}
-            for digest, reading in known.items():
-                self._readings[digest] = reading
-                self._readings.move_to_end(digest)
-            while len(self._readings) > READINGS_KEPT:
-                self._readings.popitem(last=False)
-            yield [known[_digest(pair)] for pair in pairs[start : start + PAIRS_A_CALL_MAX]]
+            call = pairs[start : start + PAIRS_A_CALL_MAX]
+            yield [reading_of(row) for row in await self._read(self.workers.read_pairs, "pair", call, yields=yields)]
+
+    async def read_asked(self, pairs: Sequence[tuple[str, str]]) -> list[AskedReading]:
+        """The readings of each pair (question with an older text, newer text). Raises what the worker raised."""
+        rows: list[Row] = []
+        for start in range(0, len(pairs), PAIRS_A_CALL_MAX):
+            rows += await self._read(self.workers.read_asked, "asked", pairs[start : start + PAIRS_A_CALL_MAX])
+        return [AskedReading(answers, whole > 0) for answers, whole in rows]
+
+    async def _read(
+        self, read: ReadPairs, kind: str, pairs: Sequence[tuple[str, str]], *, yields: bool = False
+    ) -> list[Row]:
+        """What a model says of each pair. What was read lately is kept, by `kind` of the reading."""
+        call = {_digest(kind, pair): pair for pair in pairs}
+        known = {digest: self._readings[digest] for digest in call if digest in self._readings}
+        if missing := [digest for digest in call if digest not in known]:
+            if yields:
+                await self.idle(YIELDED_S)
+            try:
+                rows = await read([call[digest] for digest in missing], self.generation)
+            except MnemeshError as error:
+                self.pairs_fault = error.message
+                raise
+            self.pairs_fault = ""
+            known |= zip(missing, rows.tolist(), strict=True)
+        for digest, row in known.items():
+            self._readings[digest] = row
+            self._readings.move_to_end(digest)
+        while len(self._readings) > READINGS_KEPT:
+            self._readings.popitem(last=False)
+        return [known[_digest(kind, pair)] for pair in pairs]
 
     async def read_answers(self, question: str, texts: Sequence[str]) -> list[float]:
         """Of each text how likely it answers the question, in [0, 1]. Raises what the worker raised."""
@@ -336,5 +359,5 @@ def mean_vector(vectors: Sequence[Vector]) -> Vector | None:
     return (mean / length).astype(np.float32) if length > 0.0 else None
 
 
-def _digest(pair: tuple[str, str]) -> bytes:
-    return hashlib.blake2b(json.dumps(pair).encode(), digest_size=16).digest()
+def _digest(kind: str, pair: tuple[str, str]) -> bytes:
+    return hashlib.blake2b(json.dumps([kind, *pair]).encode(), digest_size=16).digest()

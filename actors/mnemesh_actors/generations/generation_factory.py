@@ -76,6 +76,7 @@ class Workshop:
             pair_reader=model.pair_reader,
             questions=model.questions,
             answers=model.answers,
+            asked=model.asked,
         )
         apart = self.machine and self.server is None
         follower = IndexFollower(

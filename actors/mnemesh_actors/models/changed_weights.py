@@ -31,7 +31,6 @@ GRAPH_LAYOUT: Final = "1"
 WORDS_FILE: Final = "words.f16"  # a row for each token
 WORD_TYPE: Final = np.dtype("<f2")
 WORDS: Final = "embeddings.word_embeddings.weight"
-HEADS: Final = ("head.", "asked.")  # What the file has and the embedder has not.
 _BLOCK: Final = 32
 # The faults of a damaged file, by the readers of zip, of zlib and of arrays.
 _DAMAGES: Final = (
@@ -77,7 +76,7 @@ class ChangedWeights(Mapping[str, NDArray[Any]]):
         self._changes = {name: value.astype(np.float32) for name, value in changes.items() if name != "meta"}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        if name.startswith(HEADS):
+        if name.startswith("head."):
             return self._changes[name]
         value = self._base[name]
         if (a := self._changes.get(f"{name}.a")) is not None:

@@ -133,6 +133,7 @@ class ModelInfo:
     pair_reader: str = ""  # The model that reads two texts side by side, "" for none.
     questions: str = ""  # OWN_ENCODER, or why questions are embedded as texts are.
     answers: str = PAIRS_OFF  # PAIRS_READY, or why a question is not read with a text.
+    asked: str = PAIRS_OFF  # PAIRS_READY, PAIRS_OFF, or why pairs are not read with a question.
 
 
 @dataclass(frozen=True, slots=True)

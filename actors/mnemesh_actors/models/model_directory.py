@@ -190,9 +190,9 @@ def quantised(model: Located, cache: Path) -> Located:
 def pair_judge(model: Located, cache: Path) -> tuple[Path, int]:
     """The folder of the graph that reads two texts side by side, made at first use, and the most tokens of a reading.
     Raises Unavailable for another model than the one whose weights it changes."""
-    from mnemesh_actors.models.pair_graph import DELTAS_FILE, GRAPH_FILE, JUDGE_FORM, pair_graph
+    from mnemesh_actors.models.pair_graph import DELTAS_FILE, FORM, GRAPH_FILE, pair_graph
 
-    made = _changed(model, cache, DELTAS_FILE, JUDGE_FORM, Path("pair-judge", GRAPH_FILE), pair_graph)
+    made = _changed(model, cache, DELTAS_FILE, FORM, Path("pair-judge", GRAPH_FILE), pair_graph)
     if isinstance(made, str):
         raise Unavailable(made)
     return made
@@ -204,6 +204,14 @@ def answer_reader(model: Located, cache: Path) -> tuple[Path, int] | str:
     from mnemesh_actors.models.pair_graph import ANSWERS_DELTAS_FILE, ANSWERS_FORM, GRAPH_FILE, pair_graph
 
     return _changed(model, cache, ANSWERS_DELTAS_FILE, ANSWERS_FORM, Path("answer-reader", GRAPH_FILE), pair_graph)
+
+
+def asked_reader(model: Located, cache: Path) -> tuple[Path, int] | str:
+    """The folder of the graph that reads a pair of texts with a question, made at first use, and the most tokens of a
+    reading; or why the model has none."""
+    from mnemesh_actors.models.pair_graph import ASKED_DELTAS_FILE, ASKED_FORM, GRAPH_FILE, pair_graph
+
+    return _changed(model, cache, ASKED_DELTAS_FILE, ASKED_FORM, Path("asked-reader", GRAPH_FILE), pair_graph)
 
 
 def question_encoder(model: Located, cache: Path) -> tuple[Path, int] | str:

@@ -1,14 +1,13 @@
 """A reader of two texts as an ONNX graph: the embedder's own weights, changed by a small file, and a head.
 
-There are two: the pair judge reads an older and a newer text, and the reader of answers reads a question and a text.
+There are three. The pair judge reads an older and a newer text. The reader of answers reads a question and a text. The
+reader of asked pairs reads a question with an older text, and a newer text.
 The encoder reads `[CLS] older [SEP] newer [SEP]` as BERT does with two segments (Devlin et al. 2019, arXiv:1810.04805).
-The head sees the state of [CLS], the mean of each text, and the distance of the two means. The pair judge has a second
-head for a pair that is read with a question.
+The head sees the state of [CLS], the mean of each text, and the distance of the two means.
 
 Inputs are `words` (float32 of batch, tokens, hidden: the embedding of each token), `types` (int64), and the masks
 `older` and `newer` (float32), all three of (batch, tokens) and without padding. The output `probabilities` is float32
-of (batch, classes). The output `asked` of the pair judge is float32 of (batch, 1): the log odds that the newer text
-answers the question in the place of the older one.
+of (batch, classes).
 """
 
 from __future__ import annotations
@@ -25,10 +24,11 @@ CLASSES: Final = ("repeats", "replaces", "apart")
 _READS: Final = "cls,older,newer,|older-newer|"
 # What the file of the changes must say of itself.
 FORM: Final[Mapping[str, Any]] = {"classes": [*CLASSES], "reads": _READS}
-JUDGE_FORM: Final[Mapping[str, Any]] = {**FORM, "asked": _READS}  # With the second head.
 GRAPH_FILE: Final = "pairs.onnx"
 ANSWERS_DELTAS_FILE: Final = Path(__file__).with_name("answer_reader.npz")
 ANSWERS_FORM: Final[Mapping[str, Any]] = {"classes": ["answers", "apart"], "reads": _READS}
+ASKED_DELTAS_FILE: Final = Path(__file__).with_name("asked_reader.npz")
+ASKED_FORM: Final[Mapping[str, Any]] = {"classes": ["newer", "older"], "reads": _READS}
 
 
 def pair_graph(weights: ChangedWeights, config: Mapping[str, Any], tokens_max: int) -> SmallGraph:
@@ -48,8 +48,4 @@ def pair_graph(weights: ChangedWeights, config: Mapping[str, Any], tokens_max: i
     head = graph.apply("MatMul", features, graph.constant("head.weight.T", weights["head.weight"].T))
     graph.apply("Softmax", graph.apply("Add", head, graph.weight("head.bias")), axis=-1, name="probabilities")
     graph.gives("probabilities", "batch", len(weights["head.bias"]))
-    if "asked.weight" in weights:
-        asked = graph.apply("MatMul", features, graph.constant("asked.weight.T", weights["asked.weight"].T))
-        graph.apply("Add", asked, graph.weight("asked.bias"), name="asked")
-        graph.gives("asked", "batch", len(weights["asked.bias"]))
     return graph

@@ -54,11 +54,11 @@ class PairReader:
             self._users += 1
 
     def read(self, pairs: Sequence[tuple[str, str]]) -> Probabilities:
-        """Of each pair (older, newer) the outputs of the graph, and 1 when it has read each word of both texts: float32
-        of shape (len(pairs), outputs + 1). Raises Unavailable when the graph can't be loaded."""
+        """Of each pair (older, newer) the probabilities of the classes, and 1 when the graph has read each word of both
+        texts: float32 of shape (len(pairs), classes + 1). Raises Unavailable when the graph can't be loaded."""
         texts = self._engine.tokens([text[:CHARS_MAX] for pair in pairs for text in pair])
         graph = self._loaded()
-        rows = np.empty((len(pairs), graph.outputs + 1), np.float32)
+        rows = np.empty((len(pairs), graph.classes + 1), np.float32)
         for row, pair, older, newer in zip(rows, pairs, texts[::2], texts[1::2], strict=True):
             read = fitted(older, newer, self._room)
             row[:-1] = graph.run(*read)
@@ -129,7 +129,7 @@ class _Graph:
         try:
             self._session = session_of(directory / GRAPH_FILE, threads)
             width = self._session.get_inputs()[0].shape[-1]
-            self.outputs: int = sum(output.shape[-1] for output in self._session.get_outputs())
+            self.classes: int = self._session.get_outputs()[0].shape[-1]
             self._words = WordTable(directory / GRAPH_FILE, width)
         except FETCH_ERRORS as error:
             raise Unavailable(f"the {part} in {directory} can't be loaded: {error}; delete that folder") from error
@@ -141,7 +141,7 @@ class _Graph:
         return self._unknown not in older and self._unknown not in newer
 
     def run(self, older: list[int], newer: list[int]) -> Probabilities:
-        """One pair: shape (outputs,). A run of several pairs takes as long, and the memory of all."""
+        """One pair: shape (classes,). A run of several pairs takes as long, and the memory of all."""
         ids = np.array([[self._first, *older, self._between, *newer, self._between]], np.int64)
         middle, shape = len(older) + 2, ids.shape
         types, of_older, of_newer = np.zeros(shape, np.int64), np.zeros(shape, np.float32), np.zeros(shape, np.float32)
@@ -153,10 +153,10 @@ class _Graph:
             "newer": of_newer,
         }
         try:
-            probabilities, *others = (output[0] for output in self._session.run(None, given))
+            (output,) = self._session.run(None, given)
         except FETCH_ERRORS as error:
             raise Unavailable(f"the {self._part} can't read: {error}", part=self._part) from error
-        outputs: Probabilities = np.concatenate([probabilities, *others])
-        if not abs(float(probabilities.sum()) - 1) <= SUM_TOLERANCE or not np.isfinite(outputs).all():
+        probabilities: Probabilities = output[0]
+        if not abs(float(probabilities.sum()) - 1) <= SUM_TOLERANCE:
             raise Unavailable(f"the {self._part} beside {self._words.path} is damaged; delete that folder")
-        return outputs
+        return probabilities

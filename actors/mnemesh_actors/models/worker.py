@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -21,7 +22,14 @@ from mnemesh_actors.models.embedding_model import (
     generation_of,
 )
 from mnemesh_actors.models.free_memory import give_back
-from mnemesh_actors.models.model_directory import answer_reader, cache_folder, locate, pair_judge, question_encoder
+from mnemesh_actors.models.model_directory import (
+    answer_reader,
+    asked_reader,
+    cache_folder,
+    locate,
+    pair_judge,
+    question_encoder,
+)
 from mnemesh_actors.models.shared_model import shared
 from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 
@@ -53,6 +61,7 @@ class EmbeddingWorker:
         self._pairs: PairReader | None = None
         self._pair_reader_name = ""
         self._answers: PairReader | None = None
+        self._asked: PairReader | None = None
         self._questions: QuestionReader | None = None
         self._info: ModelInfo | None = None
 
@@ -72,6 +81,7 @@ class EmbeddingWorker:
                 # First what may fail: the reader of pairs is held from here on.
                 questions = self._question_reader(model, self._engine)
                 pairs = self._pair_reader(model, self._engine)
+                asked = self._asked_reader(model, self._engine)
                 answers = self._answer_reader(model, self._engine)
                 give_back()
             width = self._engine.dimensions
@@ -88,6 +98,7 @@ class EmbeddingWorker:
                 pair_reader=self._pair_reader_name,
                 questions=questions,
                 answers=answers,
+                asked=asked,
             )
         return self._info
 
@@ -108,17 +119,30 @@ class EmbeddingWorker:
 
     def _answer_reader(self, model: Located, engine: Engine) -> str:
         """Whether a question and a text can be read together, or why not. The graph is loaded at the first reading."""
+        self._answers, told = self._reader(answer_reader, model, engine, "answer reader")
+        return told
+
+    def _asked_reader(self, model: Located, engine: Engine) -> str:
+        """Whether pairs can be read with a question, or why not. The graph is loaded at the first reading."""
+        if not self._config.pairs:
+            return PAIRS_OFF
+        self._asked, told = self._reader(asked_reader, model, engine, "reader of asked pairs")
+        return told
+
+    def _reader(
+        self, made_by: Callable[[Located, Path], tuple[Path, int] | str], model: Located, engine: Engine, part: str
+    ) -> tuple[PairReader | None, str]:
         from mnemesh_actors.models.pair_reader import PairReader
 
         try:
-            made = answer_reader(model, cache_folder(self._config.cache_dir))
+            made = made_by(model, cache_folder(self._config.cache_dir))
         except Unavailable as error:
-            return error.message
+            return None, error.message
         if isinstance(made, str):
-            return made
-        self._answers = shared(PairReader, made[0], engine, made[1], self._config.threads, "answer reader")
-        self._answers.hold()
-        return PAIRS_READY
+            return None, made
+        reader = shared(PairReader, made[0], engine, made[1], self._config.threads, part)
+        reader.hold()
+        return reader, PAIRS_READY
 
     def _question_reader(self, model: Located, engine: Engine) -> str:
         """Load the encoder of questions, or tell why there is none. Raises Unavailable when the one that belongs to the
@@ -170,10 +194,9 @@ class EmbeddingWorker:
         return self._engine.reads(_well_formed(text))
 
     def read_pairs(self, pairs: list[tuple[str, str]]) -> Vectors:
-        """Read pairs (older, newer): float32 of shape (len(pairs), 5). Three columns are probabilities: the newer text
-        says the same, gives another value, or neither. The fourth is the log odds that the newer text answers a
-        question in the place of the older one. The last is 1 for two texts that were read whole. Raises Unavailable
-        before `load`, and without a model that reads pairs."""
+        """Of each pair (older, newer) how likely the newer text says the same, gives another value, or neither, and 1
+        for two texts that were read whole: float32 of shape (len(pairs), 4). Raises Unavailable before `load`, and
+        without a model that reads pairs."""
         why = self.info().pairs
         if self._pairs is None:
             raise Unavailable(f"pairs of texts are not read: {why}", part="guard model")
@@ -189,12 +212,21 @@ class EmbeddingWorker:
         probabilities: list[float] = self._answers.read([(asked, _well_formed(text)) for text in texts])[:, 0].tolist()
         return probabilities
 
+    def read_asked(self, pairs: list[tuple[str, str]]) -> Vectors:
+        """Of each pair (question with an older text, newer text) how likely the newer text answers in the place of the
+        older one, and 1 for texts that were read whole: float32 of shape (len(pairs), 2). Raises Unavailable before
+        `load`, and without a model that reads them."""
+        why = self.info().asked
+        if self._asked is None:
+            raise Unavailable(f"pairs are not read with a question: {why}", part="reader of asked pairs")
+        return self._asked.read([(_well_formed(asked), _well_formed(newer)) for asked, newer in pairs])[:, [0, -1]]
+
     def close(self) -> None:
         """Let go of the model; `embed` raises Unavailable afterwards."""
-        for reader in (self._pairs, self._answers):
+        for reader in (self._pairs, self._answers, self._asked):
             if reader is not None:
                 reader.close()
-        self._engine = self._pairs = self._answers = self._questions = None
+        self._engine = self._pairs = self._answers = self._asked = self._questions = None
         self._info = None
 
 

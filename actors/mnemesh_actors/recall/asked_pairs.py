@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
 from math import inf
 from typing import Final, NamedTuple
 
@@ -23,7 +22,7 @@ from mnemesh_actors.rows.row_source import RowSource
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.judge.guard import may_be_read
-from mnemesh_memory.policy.judge.reading import KEPT_FROM, Reading, asked_odds, asked_text, first_from
+from mnemesh_memory.policy.judge.reading import asked_odds, asked_text, first_from
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.values.errors import MnemeshError
@@ -32,8 +31,10 @@ from mnemesh_memory.values.model import Memory, Query
 
 # So many kept pairs of the first result are read, the likeliest, and so many of the results behind it that are newer. A
 # reading takes longer than embedding a text.
-READ_MAX: Final = 2
+READ_MAX: Final = 4
 BEHIND_MAX: Final = 3
+# Such a result is taken for a pair with this score: seldom do two texts speak of one matter whose pair was not kept.
+BEHIND_SCORE: Final = -7.0
 
 
 class AskedPairs(NamedTuple):
@@ -64,9 +65,11 @@ class PairQuestions:
     async def decided(self, results: Sequence[FoundMemory], fused: Sequence[Fused], within_s: float) -> AskedPairs:
         """What the question decides of the pairs of its first result, today. Without the model it decides nothing."""
         query = self._query
-        another_time = (query.asked_at, query.valid_at, query.as_of) != (None, None, None)
+        another_time = (query.asked_at, query.valid_at, query.as_of, query.window) != (None,) * 4
         if self._embedder.pairs != PAIRS_READY or another_time or query.sort != "relevance" or query.by_match_alone:
             return NOTHING
+        if self._embedder.asked != PAIRS_READY:
+            return NOTHING._replace(unread=(f"pairs of memories: {self._embedder.asked}",))
         if not results or not is_compared(results[0].memory):
             return NOTHING
         older = results[0].memory
@@ -76,7 +79,8 @@ class PairQuestions:
                 if not open_:
                     return NOTHING
                 least = first_from(await self._store.counted(older.space))
-                readings = await self._readings(older, [item.memory for item, _ in open_])
+                asked = asked_text(query.text, older.content)
+                readings = await self._embedder.read_asked([(asked, item.memory.content) for item, _ in open_])
         except TimeoutError:
             return NOTHING._replace(unread=("pairs of memories: the model has not answered in time",))
         except MnemeshError as error:
@@ -95,8 +99,8 @@ class PairQuestions:
     async def _open(
         self, older: Memory, results: Sequence[FoundMemory], fused: Sequence[Fused]
     ) -> list[tuple[FoundMemory, float]]:
-        """The newer memories that nobody has set beside an older one yet, with the scores of the pairs: up to READ_MAX of
-        kept pairs, and those of the BEHIND_MAX results behind the first. They pass the filters of the query."""
+        """The newer memories that nobody has set beside an older one yet, with the scores of the pairs: up to READ_MAX
+        of kept pairs, and those of the BEHIND_MAX results behind the first. They pass the filters of the query."""
         scores = {pair.newer: pair.score for pair in await self._store.newer(older.id)}
         items = {item.memory.id: item for item in results}
         if missing := [id_ for id_ in scores if id_ not in items]:
@@ -104,19 +108,16 @@ class PairQuestions:
             others = newer_results.further(results, {older.id: list(rows.values())}, fused)
             items |= {item.memory.id: item for item in await self._choice.passing(self._query, others)}
         kept = [(items[id_], score) for id_, score in scores.items() if id_ in items]
-        behind = [(item, KEPT_FROM) for item in results[1 : 1 + BEHIND_MAX] if item.memory.id not in scores]
+        among = () if _replaces(older) else results[1 : 1 + BEHIND_MAX]
+        behind = [
+            (item, BEHIND_SCORE)
+            for item in among
+            if item.memory.id not in scores and not _are_linked(older, item.memory)
+        ]
         kept, behind = (
             [(item, score) for item, score in pairs if self._is_open(older, item.memory)] for pairs in (kept, behind)
         )
         return [*kept[:READ_MAX], *behind]
-
-    async def _readings(self, older: Memory, newer: Sequence[Memory]) -> list[Reading]:
-        texts = [(asked_text(self._query.text, older.content), memory.content) for memory in newer]
-        readings: list[Reading] = []
-        async with aclosing(self._embedder.read_pairs(texts)) as calls:
-            async for some in calls:
-                readings += some
-        return readings
 
     def _is_open(self, older: Memory, newer: Memory) -> bool:
         """Whether the question may decide between two memories that hold now, and the model has room for all three
@@ -125,7 +126,7 @@ class PairQuestions:
         return (
             is_compared(newer)
             and not newer.forced
-            and not any(link.type == SUPERSEDES for link in newer.links)
+            and not _replaces(newer)
             and older.space == newer.space
             and precedence.age(older) < precedence.age(newer)
             and happened_at(newer) <= self._now
@@ -133,3 +134,12 @@ class PairQuestions:
             and not precedence.is_decided(older, newer)
             and may_be_read(asked_text(self._query.text, older.content), newer.content)
         )
+
+
+def _are_linked(older: Memory, newer: Memory) -> bool:
+    """Whether somebody has said how the two belong together."""
+    return newer.id in {link.id for link in older.links} or older.id in {link.id for link in newer.links}
+
+
+def _replaces(memory: Memory) -> bool:
+    return any(link.type == SUPERSEDES for link in memory.links)

@@ -31,7 +31,6 @@ PACKAGED: Final = pair_graph.DELTAS_FILE
 TOLERANCE: Final = 0.02
 # The weights of the package are larger, and processors differ.
 PACKAGED_TOLERANCE: Final = 0.05
-ODDS_TOLERANCE: Final = 0.5  # Of log odds, mostly from -9 to 6.
 PAIRS: Final = [
     ("The search cluster has three nodes.", "There are five nodes in the cluster that serves search."),
     ("Deploys run on Tuesdays.", "We ship on Fridays since the summer, because Tuesdays were full of meetings."),
@@ -41,11 +40,10 @@ PAIRS: Final = [
 ]
 
 
-def write_deltas(path: Path, base: str = BASE, asked: float = 0.2) -> Path:
-    told = {"base": base, "tokens_max": 128, **pair_graph.JUDGE_FORM}
+def write_deltas(path: Path, base: str = BASE) -> Path:
+    told = {"base": base, "tokens_max": 128, **pair_graph.FORM}
     weight = np.random.default_rng(8).normal(0, 0.05, (3, 1536)).astype(np.float32)
     head = {"head.weight": weight, "head.bias": np.array([0.1, 0.0, -0.1], np.float32)}
-    head |= {"asked.weight": 3 * weight[:1] - weight[1:2], "asked.bias": np.array([asked], np.float32)}
     return write_changes(path, told, 0.02, **head)
 
 
@@ -58,7 +56,7 @@ def deltas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def by_hand(worker: EmbeddingWorker, deltas: Path, older: str, newer: str) -> NDArray[Any]:
-    """The probabilities, and the log odds of the second head, by plain formulas, in float32."""
+    """The probabilities by plain formulas, in float32."""
     assert WEIGHTS is not None
     assert worker._engine is not None
     with np.load(deltas) as file:
@@ -92,22 +90,19 @@ def by_hand(worker: EmbeddingWorker, deltas: Path, older: str, newer: str) -> ND
         gelu = inner * (1 + np.vectorize(math.erf)(inner * 0.5**0.5)) / 2
         x = norm(linear(gelu, f"{layer}.output.dense") + x, f"{layer}.output.LayerNorm")
     means = [part.mean(0) if len(part) else np.zeros(384) for part in (x[1 : middle - 1], x[middle:-1])]
-    seen = np.concatenate([x[0], *means, np.abs(means[0] - means[1])])
-    logits, asked = (changed[f"{head}.weight"] @ seen + changed[f"{head}.bias"] for head in ("head", "asked"))
+    logits = changed["head.weight"] @ np.concatenate([x[0], *means, np.abs(means[0] - means[1])]) + changed["head.bias"]
     powers = np.exp(logits - logits.max())
-    return np.concatenate([powers / powers.sum(), asked])
+    return np.asarray(powers / powers.sum())
 
 
 def test_the_graph_says_what_the_formulas_say(loaded: Load, deltas: Path) -> None:
     worker = loaded()
     assert worker.info().pairs == PAIRS_READY
     found = worker.read_pairs(PAIRS)
-    assert (found.shape, found.dtype) == ((len(PAIRS), 5), np.float32)
-    for pair, row in zip(PAIRS, found, strict=True):
-        expected = by_hand(worker, deltas, *pair)
-        assert row[:3] == pytest.approx(expected[:3], abs=TOLERANCE)
-        assert row[3] == pytest.approx(expected[3], abs=ODDS_TOLERANCE)
-    assert worker.read_pairs([]).shape == (0, 5)
+    assert (found.shape, found.dtype) == ((len(PAIRS), 4), np.float32)
+    for pair, row in zip(PAIRS, found[:, :3], strict=True):
+        assert row == pytest.approx(by_hand(worker, deltas, *pair), abs=TOLERANCE)
+    assert worker.read_pairs([]).shape == (0, 4)
 
 
 def test_a_reading_depends_on_its_own_pair_alone_and_on_the_order_of_the_two(loaded: Load, deltas: Path) -> None:
@@ -174,12 +169,6 @@ def test_a_reading_under_way_outlives_the_workers_that_end_meanwhile(
         other.read_pairs(PAIRS[:1])
 
 
-def test_odds_that_are_no_number_decide_nothing(loaded: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair_graph, "DELTAS_FILE", write_deltas(tmp_path / "pair_judge.npz", asked=math.nan))
-    with pytest.raises(Unavailable, match="is damaged"):
-        loaded(str(tmp_path)).read_pairs(PAIRS[:1])
-
-
 def damaged(content: bytes, how: str) -> bytes:
     if how == "flipped":
         return bytes(byte ^ 255 if at % (len(content) // 40) == 200 else byte for at, byte in enumerate(content))
@@ -226,7 +215,7 @@ def test_a_graph_that_can_not_be_loaded_is_tried_again_after_a_while_alone(
         worker.read_pairs(PAIRS[:1])
     assert worker._pairs is not None
     worker._pairs._read_at = float("-inf")
-    assert worker.read_pairs(PAIRS[:1]).shape == (1, 5)
+    assert worker.read_pairs(PAIRS[:1]).shape == (1, 4)
 
 
 @pytest.mark.parametrize(
@@ -276,7 +265,7 @@ def test_the_reader_tells_whether_it_has_read_each_word_of_both_texts(
 ) -> None:
     worker = loaded()
     found = worker.read_pairs([("Ana reviews.", text), (text, "Ana reviews.")])
-    assert found[:, 4].tolist() == [float(whole)] * 2
+    assert found[:, 3].tolist() == [float(whole)] * 2
 
 
 @given(st.integers(0, 300), st.integers(0, 300), st.integers(2, 125))
@@ -296,4 +285,3 @@ def test_the_file_of_the_package_reads_as_its_trainer_says(loaded: Load, monkeyp
     assert worker.info().pairs == PAIRS_READY
     found = worker.read_pairs([(one["older"], one["newer"]) for one in expected])
     assert np.abs(found[:, :3] - [one["probabilities"] for one in expected]).max() <= PACKAGED_TOLERANCE
-    assert np.abs(found[:, 3] - [one["asked"] for one in expected]).max() <= ODDS_TOLERANCE

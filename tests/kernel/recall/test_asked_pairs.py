@@ -20,12 +20,14 @@ from mnemesh_actors.knowledge.pair_store import COUNTED_MAX, PairStore
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.models.worker import Vectors
 from mnemesh_actors.node_ports import MeshConfig
+from mnemesh_actors.recall import asked_pairs
 from mnemesh_actors.recall.asked_pairs import BEHIND_MAX
 from mnemesh_memory.policy.judge.evidence import pair_score
 from mnemesh_memory.policy.judge.reading import (
     CROWD_FROM,
     FIRST_FROM,
     KEPT_FROM,
+    AskedReading,
     Reading,
     asked_odds,
     asked_text,
@@ -37,8 +39,10 @@ from mnemesh_memory.values.model import Caller, Link, Patch
 
 OLD, NEW, LAST = "Meals are ordered on paper", "The app takes the orders of meals", "Meals are ordered by phone"
 ASKED, OTHER = "how do I order meals", "which paper are meals ordered on"
-APART, BETWEEN = (0.01, 0.001, 0.989, -7.0, 1.0), (0.02, 0.3, 0.68, -1.0, 1.0)
-REPLACES = (0.02, 0.95, 0.03, 4.0, 1.0)
+APART, BETWEEN = (0.01, 0.001, 0.989, 1.0), (0.02, 0.3, 0.68, 1.0)
+# Of a pair with a question how likely the newer text answers in the place of the older one, and that both were read
+# whole.
+STAYS, COMES_FIRST = (0.001, 1.0), (0.98, 1.0)
 
 
 class Pairs(EmbeddingWorker):
@@ -53,6 +57,12 @@ class Pairs(EmbeddingWorker):
             raise Pairs.fault
         Pairs.read += pairs
         return np.array([Pairs.by_texts.get(pair, APART) for pair in pairs], np.float32)
+
+    def read_asked(self, pairs: list[tuple[str, str]]) -> Vectors:
+        if Pairs.fault is not None:
+            raise Pairs.fault
+        Pairs.read += pairs
+        return np.array([Pairs.by_texts.get(pair, STAYS) for pair in pairs], np.float32)
 
 
 @pytest.fixture
@@ -74,7 +84,7 @@ async def written(here: Here, *texts: str) -> list[str]:
 async def test_the_newer_memory_comes_first_where_the_question_says_so(here: Here) -> None:
     await written(here, OLD, NEW)
     assert found(await here.recall(ASKED))[0] == OLD
-    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = REPLACES
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = COMES_FIRST
     here.mesh._parts.embedder._readings.clear()
     answer = await here.recall(ASKED)
     assert found(answer)[:2] == [NEW, OLD]
@@ -85,14 +95,14 @@ async def test_the_newer_memory_comes_first_where_the_question_says_so(here: Her
 
 
 async def test_of_two_newer_memories_the_likelier_comes_first(here: Here) -> None:
-    Pairs.by_texts |= {(OLD, LAST): BETWEEN, (asked_text(ASKED, OLD), LAST): REPLACES}
-    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = (0.0, 0.9, 0.1, 3.0, 1.0)
+    Pairs.by_texts |= {(OLD, LAST): BETWEEN, (asked_text(ASKED, OLD), LAST): COMES_FIRST}
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = (0.9, 1.0)
     await written(here, OLD, NEW, LAST)
     assert found(await here.recall(ASKED))[0] == LAST
 
 
 async def test_in_a_large_space_a_question_needs_surer_words_to_put_a_newer_memory_first(here: Here) -> None:
-    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = (0.0, 0.5, 0.5, 0.0, 1.0)
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = (0.5, 1.0)
     await written(here, OLD, NEW)
     assert found(await here.recall(ASKED))[0] == NEW
     here.patch.setattr(PairStore, "counted", lambda _, space: COUNTED_MAX if space == here.space else 0)
@@ -100,9 +110,10 @@ async def test_in_a_large_space_a_question_needs_surer_words_to_put_a_newer_memo
 
 
 async def test_only_the_likeliest_pairs_of_the_first_result_are_read(here: Here) -> None:
+    here.patch.setattr(asked_pairs, "READ_MAX", 2)
     newer = [f"{who} takes the orders of meals" for who in ("The app", "The clerk", "The robot")]
     Pairs.by_texts = {
-        (OLD, text): (0.0, share, 1 - share, -5.0, 1.0) for text, share in zip(newer, (0.3, 0.1, 0.2), strict=True)
+        (OLD, text): (0.0, share, 1 - share, 1.0) for text, share in zip(newer, (0.3, 0.05, 0.2), strict=True)
     }
     await written(here, OLD, *newer)
     Pairs.read.clear()
@@ -122,7 +133,7 @@ async def test_the_memories_of_a_space_are_counted_without_those_that_are_gone(h
 
 
 async def test_a_pair_that_is_sure_to_hold_together_is_read_again_where_both_are_results(here: Here) -> None:
-    Pairs.by_texts = {(asked_text(ASKED, OLD), NEW): REPLACES}
+    Pairs.by_texts = {(asked_text(ASKED, OLD), NEW): COMES_FIRST}
     await written(here, OLD, NEW)
     assert found(await here.recall(ASKED)) == [NEW, OLD]
     assert found(await here.recall(ASKED, limit=1)) == [NEW]
@@ -139,8 +150,26 @@ async def test_of_the_results_behind_the_first_only_the_next_ones_that_are_newer
     assert [text for _, text in Pairs.read] == [text for text in results[1 : 1 + BEHIND_MAX] if text in newer]
 
 
+async def test_a_newer_result_that_is_linked_with_the_first_one_is_not_read(here: Here) -> None:
+    Pairs.by_texts = {(asked_text(ASKED, OLD), NEW): COMES_FIRST}
+    older, newer = await written(here, OLD, NEW)
+    await here.mesh.link(READER, older, SEE_ALSO, newer)
+    Pairs.read.clear()
+    assert found(await here.recall(ASKED))[0] == OLD
+    assert Pairs.read == []
+
+
+async def test_a_question_about_a_time_puts_nothing_newer_first(here: Here) -> None:
+    asked = f"{ASKED} in November 2023"  # the time of the clock here
+    Pairs.by_texts |= {(asked_text(asked, OLD), NEW): COMES_FIRST, (asked_text(ASKED, OLD), NEW): COMES_FIRST}
+    await written(here, OLD, NEW)
+    Pairs.read.clear()
+    assert set(found(await here.recall(asked))) == {OLD, NEW}
+    assert Pairs.read == []
+
+
 async def test_a_turn_of_a_talk_is_no_newer_answer(here: Here) -> None:
-    Pairs.by_texts = {(asked_text(ASKED, OLD), NEW): REPLACES}
+    Pairs.by_texts = {(asked_text(ASKED, OLD), NEW): COMES_FIRST}
     await here.remember(OLD)
     await here.remember(NEW, kind="episode")
     await paired(here.mesh)
@@ -150,7 +179,7 @@ async def test_a_turn_of_a_talk_is_no_newer_answer(here: Here) -> None:
 
 
 async def test_a_newer_memory_that_a_filter_leaves_out_is_neither_read_nor_shown(here: Here) -> None:
-    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = REPLACES
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = COMES_FIRST
     await here.remember(OLD, tags=("kept",))
     await written(here, NEW)
     Pairs.read.clear()
@@ -160,13 +189,13 @@ async def test_a_newer_memory_that_a_filter_leaves_out_is_neither_read_nor_shown
 
 async def test_a_question_with_a_number_of_the_older_memory_alone_keeps_it_first(here: Here) -> None:
     older, newer, asked = "Gate 3 is open at night", "Gate 4 is open at night", "is gate 3 open at night"
-    Pairs.by_texts = {(older, newer): BETWEEN, (asked_text(asked, older), newer): REPLACES}
+    Pairs.by_texts = {(older, newer): BETWEEN, (asked_text(asked, older), newer): COMES_FIRST}
     await written(here, older, newer)
     assert found(await here.recall(asked))[0] == older
 
 
 async def test_a_pair_that_somebody_decided_is_not_asked_about(here: Here) -> None:
-    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = REPLACES
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = COMES_FIRST
     older = await here.remember(OLD)
     await here.remember(NEW, links=(Link(BOTH_HOLD, older.id),))
     await paired(here.mesh)
@@ -174,7 +203,7 @@ async def test_a_pair_that_somebody_decided_is_not_asked_about(here: Here) -> No
 
 
 async def test_a_text_that_was_stored_with_force_comes_before_no_older_one(here: Here) -> None:
-    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = REPLACES
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = COMES_FIRST
     await here.remember(OLD)
     forced = await here.remember(NEW, force=True)
     await paired(here.mesh)
@@ -182,14 +211,14 @@ async def test_a_text_that_was_stored_with_force_comes_before_no_older_one(here:
     assert (OLD, NEW) not in Pairs.read
     assert (asked_text(ASKED, OLD), NEW) not in Pairs.read
     reworded = NEW.upper()
-    Pairs.by_texts |= {(OLD, reworded): BETWEEN, (asked_text(ASKED, OLD), reworded): REPLACES}
+    Pairs.by_texts |= {(OLD, reworded): BETWEEN, (asked_text(ASKED, OLD), reworded): COMES_FIRST}
     await here.mesh.update(READER, forced.id, Patch(content=reworded))
     await paired(here.mesh)
     assert found(await here.recall(ASKED))[0] == reworded
 
 
 async def test_a_memory_that_replaced_another_one_comes_before_no_further_one(here: Here) -> None:
-    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = REPLACES
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = COMES_FIRST
     await here.remember(OLD)
     bread = await here.remember("Bread comes from the bakery at the gate")
     await here.remember(NEW, supersedes=(bread.id,))
@@ -214,6 +243,13 @@ async def test_an_answer_says_when_the_model_did_not_read_its_pairs(here: Here) 
     assert set(found(answer)) == {OLD, NEW}
 
 
+async def test_an_answer_says_when_there_is_no_model_that_reads_pairs_with_a_question(here: Here) -> None:
+    await written(here, OLD, NEW)
+    here.mesh._parts.embedder.asked = "no such file"
+    answer = await here.recall(ASKED)
+    assert (set(found(answer)), answer.degraded) == ({OLD, NEW}, ("pairs of memories: no such file",))
+
+
 async def test_a_question_that_leaves_no_room_for_the_texts_is_not_read(here: Here) -> None:
     await written(here, OLD, NEW)
     Pairs.read.clear()
@@ -222,7 +258,7 @@ async def test_a_question_that_leaves_no_room_for_the_texts_is_not_read(here: He
 
 
 async def test_a_reading_without_all_words_decides_nothing(here: Here) -> None:
-    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = (*REPLACES[:4], 0.0)
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = (*COMES_FIRST[:1], 0.0)
     await written(here, OLD, NEW)
     assert found(await here.recall(ASKED))[0] == OLD
 
@@ -231,7 +267,7 @@ async def test_a_reading_without_all_words_decides_nothing(here: Here) -> None:
     "span", [{"valid_from": 1_900_000_000_000}, {"valid_from": 1_699_999_990_000, "valid_to": 1_699_999_999_000}]
 )
 async def test_a_newer_memory_of_another_time_stays_behind(here: Here, span: dict[str, int]) -> None:
-    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = REPLACES
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = COMES_FIRST
     await here.remember(OLD, valid_from=1_600_000_000_000)
     await here.remember(NEW, **span)
     await paired(here.mesh)
@@ -274,7 +310,7 @@ async def test_a_model_that_fails_at_rest_is_asked_again(here: Here) -> None:
 
 
 async def test_a_link_of_another_kind_leaves_the_question_open(here: Here) -> None:
-    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = REPLACES
+    Pairs.by_texts[asked_text(ASKED, OLD), NEW] = COMES_FIRST
     older = await here.remember(OLD)
     await here.remember(NEW, links=(Link(SEE_ALSO, older.id),))
     await paired(here.mesh)
@@ -327,11 +363,11 @@ async def test_a_model_that_takes_over_reads_all_pairs_anew_at_the_next_write(he
     assert (OLD, NEW) in Pairs.read
 
 
-@given(st.floats(-9, 9), st.floats(-9, 9), st.floats(0, 5), st.floats(0, 5))
-def test_more_evidence_never_keeps_a_newer_memory_back(pair: float, asked: float, more: float, also: float) -> None:
-    read, surer = (Reading(0.0, 0.5, 0.5, asked=odds) for odds in (asked, asked + also))
-    assert asked_odds(pair, read) <= asked_odds(pair + more, read)
-    assert asked_odds(pair, read) <= asked_odds(pair, surer)
+@given(st.floats(-9, 9), st.floats(0, 1), st.floats(0, 5), st.floats(0, 1))
+def test_more_evidence_never_keeps_a_newer_memory_back(pair: float, asked: float, more: float, other: float) -> None:
+    less, surer = (AskedReading(probability, whole=True) for probability in sorted((asked, other)))
+    assert asked_odds(pair, less) <= asked_odds(pair + more, less)
+    assert asked_odds(pair, less) <= asked_odds(pair, surer)
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))

@@ -29,9 +29,9 @@ from mnemesh_memory.values.model import Caller, Draft, Patch, Written
 
 CALLER = Caller("owner/ana", "owner")
 PATIENCE_S = 60.0
-REPLACES = (0.1, 0.8, 0.1, 0.0, 1.0)
-SURELY_REPLACES = (0.002, 0.996, 0.002, 0.0, 1.0)
-APART = (0.01, 0.01, 0.98, 0.0, 1.0)
+REPLACES = (0.1, 0.8, 0.1, 1.0)
+SURELY_REPLACES = (0.002, 0.996, 0.002, 1.0)
+APART = (0.01, 0.01, 0.98, 1.0)
 MARK = "may-replace"
 # A write leaves the first two texts to rest, and reads the last two beside each other.
 DESK, MOVED = "Ana's desk is on the third floor", "We moved Ana up to the fifth storey last week"

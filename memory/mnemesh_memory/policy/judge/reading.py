@@ -34,17 +34,16 @@ SURE_REPEAT_MIN: Final = 0.97
 
 
 # From this score on a pair is kept for the questions to come. Below are 36 of 348 replaced facts of eighteen histories.
-# Two results of one question have at least this score.
 KEPT_FROM: Final = -4.0
 # A question beside a pair tells what the two texts are compared by. The odds of the pair and those with the question
-# are added up, these by the second head of the model. From FIRST_FROM on the newer text is the answer, in a space of
+# are added up, these by a model of their own. From FIRST_FROM on the newer text is the answer, in a space of
 # CROWD_FROM memories or fewer. Among more memories more are near by chance, so the limit rises with the logarithm of
 # their number.
-PAIR_SHARE: Final = 0.6
+PAIR_SHARE: Final = 0.4
 ASKED_SHARE: Final = 0.85
-FIRST_FROM: Final = -2.5
+FIRST_FROM: Final = -3.5
 CROWD_FROM: Final = 60
-CROWD_SHARE: Final = 0.9
+CROWD_SHARE: Final = 1.1
 
 
 class Reading(NamedTuple):
@@ -54,7 +53,13 @@ class Reading(NamedTuple):
     replaces: float
     apart: float
     whole: bool = False  # The model has read each word of both texts, and knows each.
-    asked: float = 0.0  # Log odds that the newer text answers a question that was read with the older one.
+
+
+class AskedReading(NamedTuple):
+    """How likely the newer of two texts answers a question in the place of the older one."""
+
+    answers: float
+    whole: bool = False  # As in Reading.
 
 
 class ReadingLimits(NamedTuple):
@@ -68,10 +73,9 @@ class ReadingLimits(NamedTuple):
 
 
 def reading_of(row: Sequence[float]) -> Reading:
-    """The reading that the numbers of a model are: three probabilities, log odds, and 1 for texts that were read
-    whole."""
-    repeats, replaces, apart, asked, whole = row
-    return Reading(repeats, replaces, apart, whole > 0, asked)
+    """The reading that the numbers of a model are: three probabilities, and 1 for texts that were read whole."""
+    repeats, replaces, apart, whole = row
+    return Reading(repeats, replaces, apart, whole > 0)
 
 
 @lru_cache(maxsize=1)
@@ -83,7 +87,7 @@ def limits() -> ReadingLimits:
 
 def score(reading: Reading, likelihood: float) -> float:
     """How much speaks for another value of the same thing: the odds of the reading and a part of those of the trees."""
-    odds = log(max(likelihood, LEAST) / max(1 - likelihood, LEAST))
+    odds = _odds(likelihood)
     by_reading = log(max(reading.replaces, LEAST) / max(reading.apart, LEAST))
     return by_reading + TREES_SHARE * max(-TREES_MOST, min(TREES_MOST, odds))
 
@@ -93,11 +97,15 @@ def asked_text(question: str, older: str) -> str:
     return f"{question} {older}"
 
 
-def asked_odds(pair: float, asked: Reading) -> float:
+def asked_odds(pair: float, asked: AskedReading) -> float:
     """How much speaks for the newer text as the answer, of a pair with this score (log odds)."""
-    return PAIR_SHARE * pair + ASKED_SHARE * asked.asked
+    return PAIR_SHARE * pair + ASKED_SHARE * _odds(asked.answers)
 
 
 def first_from(memories: int) -> float:
     """The least `asked_odds` of a newer text that comes first, in a space of so many memories."""
     return FIRST_FROM + CROWD_SHARE * log(max(memories, CROWD_FROM) / CROWD_FROM)
+
+
+def _odds(probability: float) -> float:
+    return log(max(probability, LEAST) / max(1 - probability, LEAST))
