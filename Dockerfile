@@ -23,8 +23,8 @@ COPY client client
 RUN /opt/build/bin/python -m hatchling build -t wheel -d /tmp/wheel \
  && /opt/mnemesh/bin/pip install --no-deps --no-index /tmp/wheel/*.whl \
  && /opt/mnemesh/bin/python -m compileall -q -j 0 /opt/mnemesh/lib
-# The same model as on a laptop, so that vectors fit together; it, its encoder of questions and the model of the write
-# guard are converted here and not at every start.
+# The same model as on a laptop, so that vectors fit together. It, its encoder of questions and the models that read two
+# texts are converted here and not at every start.
 RUN /opt/mnemesh/bin/python -c "from mnemesh_actors.models import EmbeddingWorker, ModelConfig; \
 print(EmbeddingWorker(ModelConfig(cache_dir='/opt/mnemesh/models', download=False)).load())"
 

@@ -1,4 +1,4 @@
-"""Pairs with a question, for the training of the reader of pairs: does the newer text answer in the place of the older?
+"""Pairs with a question, for the reader of asked pairs: does the newer text answer in the place of the older one?
 
 The questions on histories (tests/data/histories: questions_*.jsonl, contested_*.jsonl) name the memories that answer.
 Such a memory takes the place of those that it replaced, and of older near ones that don't answer. A near memory that

@@ -84,14 +84,14 @@ def begun_by(changes: Tree) -> Tree:
 
 
 def trained(
-    pairs: Sequence[AskedPair], epochs: int, chance: np.random.Generator, seed: int, begun: Tree
+    pairs: Sequence[AskedPair], epochs: int, rate: float, chance: np.random.Generator, seed: int, begun: Tree
 ) -> Iterator[Tree]:
     """The changes after each epoch."""
     steps = epochs * (len(pairs) // BATCH + len(WIDTHS))
-    rate = optax.warmup_cosine_decay_schedule(0.0, RATE, int(steps * WARM_UP), steps, RATE * LAST_RATE)
+    rates = optax.warmup_cosine_decay_schedule(0.0, rate, int(steps * WARM_UP), steps, rate * LAST_RATE)
     matrices = jax.tree_util.tree_map(lambda values: values.ndim > 1, begun)
     optimiser = optax.chain(
-        optax.clip_by_global_norm(CLIPPED), optax.adamw(rate, b2=SECOND_MOMENT, weight_decay=DECAY, mask=matrices)
+        optax.clip_by_global_norm(CLIPPED), optax.adamw(rates, b2=SECOND_MOMENT, weight_decay=DECAY, mask=matrices)
     )
     changes, state, step = begun, optimiser.init(begun), jax.jit(partial(_step, optimiser))
     key, losses, since = jax.random.key(seed, impl="unsafe_rbg"), [], time.monotonic()
@@ -157,6 +157,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--again", type=float, default=0.35, help="of the pairs of the hands before the last ones")
     parser.add_argument("--begun-with", type=Path, default=DELTAS_FILE, help="a file of changes to begin with")
     parser.add_argument("--mean", nargs="+", type=Path, default=[], help="trained models whose mean is taken")
+    parser.add_argument("--rate", type=float, default=RATE)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", type=Path, default=ASKED_DELTAS_FILE)
     options = parser.parse_args(argv)
@@ -166,19 +167,20 @@ def main(argv: Sequence[str]) -> int:
     chance = np.random.default_rng(options.seed)
     learned = [] if options.mean else chosen(pairs, options.leave, options.again, chance)
     print(f"{len(learned)} pairs to learn from", flush=True)
+    begun = begun_by(read(options.begun_with))
+    origin = origins(options.mean or [options.begun_with], options.leave, argv)
     told = {
         "tokens_max": TOKENS_MAX,
         **ASKED_FORM,
         "made_by": f"python -m bench.training.asked_training {' '.join(argv)}",
-        "made_of": sorted({pair.hand for pair in learned}),
+        "made_of": sorted({pair.hand for pair in learned} | {*origin["made_of"]}),
+        "mean_of" if options.mean else "begun_with": origin["mean_of"],
         "examples": hashlib.sha256(json.dumps(learned).encode()).hexdigest()[:12],
     }
-    begun = begun_by(read(options.begun_with))
     if options.mean:
-        told |= {part: origins(options.mean, options.leave, argv)[part] for part in ("made_of", "mean_of")}
         models = iter([rounded(mean_of([begun_by(read(file)) for file in options.mean], options.seed))])
     else:
-        models = trained(learned, options.epochs, chance, options.seed, begun)
+        models = trained(learned, options.epochs, options.rate, chance, options.seed, begun)
     for changes in models:
         for hand in options.leave:
             held = [pair for pair in pairs if pair.hand == hand]

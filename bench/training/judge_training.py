@@ -232,11 +232,12 @@ def description(learned_from: Sequence[Example], argv: Sequence[str]) -> dict[st
 
 
 def origins(files: Sequence[Path], left: Sequence[str], argv: Sequence[str]) -> dict[str, Any]:
-    """The origin of a mean: the commands and hands of its models. Raises SystemExit when one knows a hand of `left`."""
+    """The origin of a mean, or of a training that begins with a model: the commands and hands of the models. Raises
+    SystemExit when one knows a hand of `left`."""
     told = [json.loads(np.load(file)["meta"].tobytes()) for file in files]
     seen = sorted({hand for one in told for hand in one["made_of"]})
     if both := sorted(set(seen) & set(left)):
-        raise SystemExit(f"leave: {', '.join(both)} was learned from by one of the models of --mean")
+        raise SystemExit(f"leave: {', '.join(both)} was learned from by a model of the origin")
     return {
         **description([], argv),
         "made_of": seen,

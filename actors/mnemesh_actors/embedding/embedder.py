@@ -193,7 +193,7 @@ class Embedder:
     asked: str = PAIRS_OFF  # As in ModelInfo.
     _cache: OrderedDict[ModelText, Vector] = field(default_factory=OrderedDict, init=False)
     _cached_chars: int = field(default=0, init=False)
-    _readings: OrderedDict[bytes, Row] = field(default_factory=OrderedDict, init=False)  # by digest of both texts
+    _readings: OrderedDict[bytes, Row] = field(default_factory=OrderedDict, init=False)  # by digest of kind and texts
     _told_damaged: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
@@ -235,16 +235,21 @@ class Embedder:
     ) -> AsyncGenerator[list[Reading]]:
         """The readings of each pair (older, newer), a few at a time, so that a question waits for no more. With
         `yields`, each call first waits a while until nothing is embedded. Raises what the worker raised."""
-        for start in range(0, len(pairs), PAIRS_A_CALL_MAX):
-            call = pairs[start : start + PAIRS_A_CALL_MAX]
-            yield [reading_of(row) for row in await self._read(self.workers.read_pairs, "pair", call, yields=yields)]
+        for call in (pairs[at : at + PAIRS_A_CALL_MAX] for at in range(0, len(pairs), PAIRS_A_CALL_MAX)):
+            try:
+                rows = await self._read(self.workers.read_pairs, "pair", call, yields=yields)
+            except MnemeshError as error:
+                self.pairs_fault = error.message
+                raise
+            self.pairs_fault = ""
+            yield [reading_of(row) for row in rows]
 
-    async def read_asked(self, pairs: Sequence[tuple[str, str]]) -> list[AskedReading]:
-        """The readings of each pair (question with an older text, newer text). Raises what the worker raised."""
-        rows: list[Row] = []
-        for start in range(0, len(pairs), PAIRS_A_CALL_MAX):
-            rows += await self._read(self.workers.read_asked, "asked", pairs[start : start + PAIRS_A_CALL_MAX])
-        return [AskedReading(answers, whole > 0) for answers, whole in rows]
+    async def read_asked(self, pairs: Sequence[tuple[str, str]]) -> AsyncGenerator[list[AskedReading]]:
+        """The readings of each pair (question with an older text, newer text), a few at a time. Raises what the worker
+        raised."""
+        for call in (pairs[at : at + PAIRS_A_CALL_MAX] for at in range(0, len(pairs), PAIRS_A_CALL_MAX)):
+            rows = await self._read(self.workers.read_asked, "asked", call)
+            yield [AskedReading(answers, whole > 0) for answers, whole in rows]
 
     async def _read(
         self, read: ReadPairs, kind: str, pairs: Sequence[tuple[str, str]], *, yields: bool = False
@@ -255,12 +260,7 @@ class Embedder:
         if missing := [digest for digest in call if digest not in known]:
             if yields:
                 await self.idle(YIELDED_S)
-            try:
-                rows = await read([call[digest] for digest in missing], self.generation)
-            except MnemeshError as error:
-                self.pairs_fault = error.message
-                raise
-            self.pairs_fault = ""
+            rows = await read([call[digest] for digest in missing], self.generation)
             known |= zip(missing, rows.tolist(), strict=True)
         for digest, row in known.items():
             self._readings[digest] = row

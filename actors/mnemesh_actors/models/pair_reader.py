@@ -1,5 +1,5 @@
-"""Reads two texts side by side: is the newer one the same again, another value of the same thing, or neither? Or: does
-the second one answer the first?
+"""Reads two texts side by side: is the newer one the same again, another value of the same thing, or neither? Does the
+second one answer the first? Does the newer one answer a question in the place of the older one?
 
 The graph of `pair_graph.py`, loaded at the first reading and let go after a while without one. Imported only when a
 model is loaded, as the engine is.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from math import inf
 from typing import Final, NamedTuple
 
@@ -22,19 +23,17 @@ from mnemesh_actors.rows.row_source import RowSource
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.judge.guard import may_be_read
-from mnemesh_memory.policy.judge.reading import asked_odds, asked_text, first_from
+from mnemesh_memory.policy.judge.reading import BEHIND_SCORE, AskedReading, asked_odds, asked_text, first_from
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.text.traits import happened_at
-from mnemesh_memory.values.errors import MnemeshError
-from mnemesh_memory.values.memory_links import SUPERSEDES
+from mnemesh_memory.values.errors import MnemeshError, Unavailable
+from mnemesh_memory.values.memory_links import MAY_REPLACE, SUPERSEDES
 from mnemesh_memory.values.model import Memory, Query
 
-# So many kept pairs of the first result are read, the likeliest, and so many of the results behind it that are newer. A
-# reading takes longer than embedding a text.
+# So many kept pairs of the first result are read, the likeliest. Of the next BEHIND_MAX results the newer ones are
+# read. A reading takes longer than embedding a text.
 READ_MAX: Final = 4
 BEHIND_MAX: Final = 3
-# Such a result is taken for a pair with this score: seldom do two texts speak of one matter whose pair was not kept.
-BEHIND_SCORE: Final = -7.0
 
 
 class AskedPairs(NamedTuple):
@@ -65,14 +64,16 @@ class PairQuestions:
     async def decided(self, results: Sequence[FoundMemory], fused: Sequence[Fused], within_s: float) -> AskedPairs:
         """What the question decides of the pairs of its first result, today. Without the model it decides nothing."""
         query = self._query
-        another_time = (query.asked_at, query.valid_at, query.as_of, query.window) != (None,) * 4
+        ended = query.window is not None and query.window.before is not None and query.window.before <= self._now
+        another_time = ended or (query.asked_at, query.valid_at, query.as_of) != (None, None, None)
         if self._embedder.pairs != PAIRS_READY or another_time or query.sort != "relevance" or query.by_match_alone:
             return NOTHING
-        if self._embedder.asked != PAIRS_READY:
-            return NOTHING._replace(unread=(f"pairs of memories: {self._embedder.asked}",))
         if not results or not is_compared(results[0].memory):
             return NOTHING
         older = results[0].memory
+        open_: list[tuple[FoundMemory, float]] = []
+        readings: list[AskedReading] = []
+        least, unread = inf, ""
         try:
             async with asyncio.timeout(within_s):
                 open_ = await self._open(older, results, fused)
@@ -80,44 +81,44 @@ class PairQuestions:
                     return NOTHING
                 least = first_from(await self._store.counted(older.space))
                 asked = asked_text(query.text, older.content)
-                readings = await self._embedder.read_asked([(asked, item.memory.content) for item, _ in open_])
+                if self._embedder.asked != PAIRS_READY:
+                    raise Unavailable(self._embedder.asked)
+                pairs = [(asked, item.memory.content) for item, _ in open_]
+                async with aclosing(self._embedder.read_asked(pairs)) as calls:
+                    async for some in calls:
+                        readings += some
         except TimeoutError:
-            return NOTHING._replace(unread=("pairs of memories: the model has not answered in time",))
+            unread = "pairs of memories: the model has not answered in time"
         except MnemeshError as error:
-            return NOTHING._replace(unread=(f"pairs of memories: {error.message}",))
-        odds = [
-            asked_odds(pair, reading) if reading.whole else -inf
-            for (_, pair), reading in zip(open_, readings, strict=True)
-        ]
-        read = frozenset((older.id, item.memory.id) for item, _ in open_)
-        if max(odds) < least:
-            return AskedPairs({}, read, (), ())
-        newer = open_[odds.index(max(odds))][0]
-        among = any(item.memory.id == newer.memory.id for item in results)
-        return AskedPairs({older.id: [newer.memory]}, read, () if among else (newer,), ())
+            unread = f"pairs of memories: {error.message}"
+        # The likeliest pairs are read first, so those that were read in time decide.
+        return _decision(older, results, list(zip(open_, readings, strict=False)), least, (unread,) if unread else ())
 
     async def _open(
         self, older: Memory, results: Sequence[FoundMemory], fused: Sequence[Fused]
     ) -> list[tuple[FoundMemory, float]]:
         """The newer memories that nobody has set beside an older one yet, with the scores of the pairs: up to READ_MAX
-        of kept pairs, and those of the BEHIND_MAX results behind the first. They pass the filters of the query."""
+        of kept pairs, and those among the BEHIND_MAX results behind the first, unless the first has replaced a memory
+        or is linked with them. They pass the filters of the query."""
         scores = {pair.newer: pair.score for pair in await self._store.newer(older.id)}
         items = {item.memory.id: item for item in results}
         if missing := [id_ for id_ in scores if id_ not in items]:
             rows = await self._rows.view(missing)
             others = newer_results.further(results, {older.id: list(rows.values())}, fused)
             items |= {item.memory.id: item for item in await self._choice.passing(self._query, others)}
-        kept = [(items[id_], score) for id_, score in scores.items() if id_ in items]
+        kept = [
+            (items[id_], score)
+            for id_, score in scores.items()
+            if id_ in items and self._is_open(older, items[id_].memory)
+        ][:READ_MAX]
         among = () if _replaces(older) else results[1 : 1 + BEHIND_MAX]
+        seen = {item.memory.id for item, _ in kept}
         behind = [
-            (item, BEHIND_SCORE)
+            (item, scores.get(item.memory.id, BEHIND_SCORE))
             for item in among
-            if item.memory.id not in scores and not _are_linked(older, item.memory)
+            if item.memory.id not in seen and not _are_linked(older, item.memory) and self._is_open(older, item.memory)
         ]
-        kept, behind = (
-            [(item, score) for item, score in pairs if self._is_open(older, item.memory)] for pairs in (kept, behind)
-        )
-        return [*kept[:READ_MAX], *behind]
+        return [*kept, *behind]
 
     def _is_open(self, older: Memory, newer: Memory) -> bool:
         """Whether the question may decide between two memories that hold now, and the model has room for all three
@@ -136,9 +137,27 @@ class PairQuestions:
         )
 
 
+def _decision(
+    older: Memory,
+    results: Sequence[FoundMemory],
+    read: Sequence[tuple[tuple[FoundMemory, float], AskedReading]],
+    least: float,
+    unread: tuple[str, ...],
+) -> AskedPairs:
+    """The likeliest of the pairs that were read, when it is likely enough."""
+    odds = [asked_odds(pair, reading) if reading.whole else -inf for (_, pair), reading in read]
+    pairs = frozenset((older.id, item.memory.id) for (item, _), _ in read)
+    if max(odds, default=-inf) < least:
+        return AskedPairs({}, pairs, (), unread)
+    newer = read[odds.index(max(odds))][0][0]
+    among = any(item.memory.id == newer.memory.id for item in results)
+    return AskedPairs({older.id: [newer.memory]}, pairs, () if among else (newer,), unread)
+
+
 def _are_linked(older: Memory, newer: Memory) -> bool:
-    """Whether somebody has said how the two belong together."""
-    return newer.id in {link.id for link in older.links} or older.id in {link.id for link in newer.links}
+    """Whether somebody has said how the two belong together, as a fix with its problem. A mark is only a question."""
+    links = {link.id for link in older.links if link.type != MAY_REPLACE}
+    return newer.id in links or older.id in {link.id for link in newer.links if link.type != MAY_REPLACE}
 
 
 def _replaces(memory: Memory) -> bool:

@@ -44,7 +44,7 @@ from mnemesh_memory.values.rules import Rule
 PAGES_MAX = 25
 # The share of a recall's time that the model may take before words alone are matched.
 EMBEDDING_SHARE = 0.5
-# The share that the reader of answers may take; then the answer is judged without it.
+# The share that the reader of answers may take, and the reader of asked pairs. What comes later counts for nothing.
 READING_SHARE = 0.2
 WORDS_MEMORIES_MAX = 1000
 RULES: Final = "rules"  # the signal

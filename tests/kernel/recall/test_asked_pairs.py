@@ -3,6 +3,7 @@ comes before that result. Pairs are read at rest, and kept as ids and scores."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recall_scene import READER, Here, found, paired, running
 
+from mnemesh_actors.embedding.embedder import EmbeddingPool
 from mnemesh_actors.generations import generation_factory
 from mnemesh_actors.knowledge.pair_store import COUNTED_MAX, PairStore
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.models.worker import Vectors
 from mnemesh_actors.node_ports import MeshConfig
-from mnemesh_actors.recall import asked_pairs
+from mnemesh_actors.recall import asked_pairs, retrieval
 from mnemesh_actors.recall.asked_pairs import BEHIND_MAX
 from mnemesh_memory.policy.judge.evidence import pair_score
 from mnemesh_memory.policy.judge.reading import (
@@ -51,6 +53,7 @@ class Pairs(EmbeddingWorker):
     by_texts: ClassVar[dict[tuple[str, str], tuple[float, ...]]] = {}
     read: ClassVar[list[tuple[str, str]]] = []
     fault: ClassVar[Exception | None] = None
+    late: ClassVar[bool] = False
 
     def read_pairs(self, pairs: list[tuple[str, str]]) -> Vectors:
         if Pairs.fault is not None:
@@ -68,6 +71,7 @@ class Pairs(EmbeddingWorker):
 @pytest.fixture
 async def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Here]:
     Pairs.by_texts, Pairs.read, Pairs.fault = {(OLD, NEW): BETWEEN, (NEW, LAST): BETWEEN}, [], None
+    Pairs.late = False
     monkeypatch.setattr(generation_factory, "EMBEDDER", replace(generation_factory.EMBEDDER, make=Pairs))
     config = MeshConfig(recall_timeout_s=20.0, write_timeout_s=60.0, abstain_below=0.0)
     async with running(tmp_path, model=ModelConfig(download=False), mesh=config) as mesh:
@@ -111,6 +115,7 @@ async def test_in_a_large_space_a_question_needs_surer_words_to_put_a_newer_memo
 
 async def test_only_the_likeliest_pairs_of_the_first_result_are_read(here: Here) -> None:
     here.patch.setattr(asked_pairs, "READ_MAX", 2)
+    here.patch.setattr(asked_pairs, "BEHIND_MAX", 0)
     newer = [f"{who} takes the orders of meals" for who in ("The app", "The clerk", "The robot")]
     Pairs.by_texts = {
         (OLD, text): (0.0, share, 1 - share, 1.0) for text, share in zip(newer, (0.3, 0.05, 0.2), strict=True)
@@ -140,14 +145,46 @@ async def test_a_pair_that_is_sure_to_hold_together_is_read_again_where_both_are
 
 
 async def test_of_the_results_behind_the_first_only_the_next_ones_that_are_newer_are_read(here: Here) -> None:
-    newer = [f"Meals are ordered {how}" for how in ("by a card of wood", "by bell", "by radio", "by pigeon", "by drum")]
+    newer = [
+        *("Ana tastes all meals", "Leftovers of meals feed the pigs", "Guests praise meals in the book"),
+        *("Salt is missing in some meals", "Big meals need two pots"),
+    ]
     Pairs.by_texts = {}
-    await written(here, "Meals are ordered by letter", OLD, *newer)
-    results = found(await here.recall(OLD))
+    await written(here, "The cook plans the meals of the week", OLD, *newer)
     Pairs.read.clear()
-    await here.recall(f"{OLD}?")
+    results = found(await here.recall(OLD))
     assert results[0] == OLD
     assert [text for _, text in Pairs.read] == [text for text in results[1 : 1 + BEHIND_MAX] if text in newer]
+
+
+async def test_a_first_result_that_replaced_a_memory_is_read_beside_its_kept_pairs_alone(here: Here) -> None:
+    Pairs.by_texts = {(asked_text(ASKED, OLD), NEW): COMES_FIRST}
+    bread = await here.remember("Bread comes from the bakery at the gate")
+    await here.remember(OLD, supersedes=(bread.id,))
+    await written(here, NEW)
+    Pairs.read.clear()
+    assert found(await here.recall(ASKED))[0] == OLD
+    assert Pairs.read == []
+
+
+async def test_pairs_that_were_read_in_time_decide_and_the_answer_says_that_others_are_unread(here: Here) -> None:
+    newer = [f"{who} takes the orders of meals" for who in ("The app", "The clerk", "The robot", "The cook")]
+    Pairs.by_texts = {(OLD, text): BETWEEN for text in newer}
+    Pairs.by_texts |= {(asked_text(ASKED, OLD), text): COMES_FIRST for text in newer}
+    await written(here, OLD, *newer)
+    read = EmbeddingPool.read_asked
+
+    async def late(pool: EmbeddingPool, pairs: list[tuple[str, str]], generation: str) -> Vectors:
+        if Pairs.late:
+            await asyncio.get_running_loop().create_future()
+        Pairs.late = True
+        return await read(pool, pairs, generation)
+
+    here.patch.setattr(EmbeddingPool, "read_asked", late)
+    here.patch.setattr(retrieval, "READING_SHARE", 0.05)
+    answer = await here.recall(ASKED)
+    assert answer.degraded == ("pairs of memories: the model has not answered in time",)
+    assert found(answer)[0] in newer
 
 
 async def test_a_newer_result_that_is_linked_with_the_first_one_is_not_read(here: Here) -> None:
@@ -159,13 +196,22 @@ async def test_a_newer_result_that_is_linked_with_the_first_one_is_not_read(here
     assert Pairs.read == []
 
 
-async def test_a_question_about_a_time_puts_nothing_newer_first(here: Here) -> None:
-    asked = f"{ASKED} in November 2023"  # the time of the clock here
-    Pairs.by_texts |= {(asked_text(asked, OLD), NEW): COMES_FIRST, (asked_text(ASKED, OLD), NEW): COMES_FIRST}
-    await written(here, OLD, NEW)
+@pytest.mark.parametrize(
+    ("words", "read"), [("in October 2023", False), ("in November 2023", True), ("today", True), ("", True)]
+)
+async def test_a_question_about_a_time_that_is_over_puts_nothing_newer_first(
+    here: Here, words: str, read: bool
+) -> None:
+    day = 86_400_000
+    asked = f"{ASKED} {words}".strip()
+    Pairs.by_texts = {(asked_text(text, OLD), NEW): COMES_FIRST for text in (asked, ASKED)}
+    now = here.mesh._parts.clock()
+    await here.remember(OLD, valid_from=now - 30 * day if not read else now - 2)
+    await here.remember(NEW, valid_from=now - 29 * day if not read else now - 1)
+    await paired(here.mesh)
     Pairs.read.clear()
-    assert set(found(await here.recall(asked))) == {OLD, NEW}
-    assert Pairs.read == []
+    results = found(await here.recall(asked, time_zone="UTC"))
+    assert (results[0], bool(Pairs.read)) == ((NEW, True) if read else (OLD, False))
 
 
 async def test_a_turn_of_a_talk_is_no_newer_answer(here: Here) -> None:
@@ -239,13 +285,16 @@ async def test_an_answer_says_when_the_model_did_not_read_its_pairs(here: Here) 
     await written(here, OLD, NEW)
     Pairs.fault = Unavailable("no room")
     answer = await here.recall(ASKED)
+    assert here.mesh._parts.embedder.pairs_fault == "", "the model of the guard has not failed"
     assert answer.degraded == ("pairs of memories: no room",)
     assert set(found(answer)) == {OLD, NEW}
 
 
 async def test_an_answer_says_when_there_is_no_model_that_reads_pairs_with_a_question(here: Here) -> None:
-    await written(here, OLD, NEW)
     here.mesh._parts.embedder.asked = "no such file"
+    await written(here, OLD)
+    assert (await here.recall(ASKED)).degraded == (), "there is nothing to read"
+    await written(here, NEW)
     answer = await here.recall(ASKED)
     assert (set(found(answer)), answer.degraded) == ({OLD, NEW}, ("pairs of memories: no such file",))
 

@@ -1,4 +1,4 @@
-"""The pairs with a question from which the reader of pairs learns."""
+"""The pairs with a question from which the reader of asked pairs learns."""
 
 from __future__ import annotations
 

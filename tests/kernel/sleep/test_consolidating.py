@@ -272,8 +272,8 @@ async def test_an_episode_that_is_told_again_in_other_sessions_becomes_a_fact(he
 
 
 async def test_astrocytes_vote_when_asked_for_and_explain_shows_the_votes(here: Here) -> None:
-    await here.remember("The build failed with ENOSPC on the runner.", kind="error")
     await here.remember("The build runs on the blue runner.")
+    await here.remember("The build failed with ENOSPC on the runner.", kind="error")
     plain = await here.recall("Why did the build crash on the runner?", explain=True)
     assert not any("votes" in signals_of(hit) for hit in plain.results)
     voted = await here.recall("Why did the build crash on the runner?", explain=True, weights={"votes": 0.5})

@@ -42,6 +42,9 @@ KEPT_FROM: Final = -4.0
 PAIR_SHARE: Final = 0.4
 ASKED_SHARE: Final = 0.85
 FIRST_FROM: Final = -3.5
+# A newer result whose pair was not kept counts as a pair with this score. Its pair was read and unlikely, or not read
+# yet. In a small space it comes first from a probability of .64 on.
+BEHIND_SCORE: Final = -10.0
 CROWD_FROM: Final = 60
 CROWD_SHARE: Final = 1.1
 
