@@ -99,7 +99,7 @@ class PairQuestions:
     ) -> list[tuple[FoundMemory, float]]:
         """The newer memories that nobody has set beside an older one yet, with the scores of the pairs: up to READ_MAX
         of kept pairs, and those among the BEHIND_MAX results behind the first, unless the first has replaced a memory
-        or is linked with them. They pass the filters of the query."""
+        or is linked with them, or words alone are searched. They pass the filters of the query."""
         scores = {pair.newer: pair.score for pair in await self._store.newer(older.id)}
         items = {item.memory.id: item for item in results}
         if missing := [id_ for id_ in scores if id_ not in items]:
@@ -111,7 +111,8 @@ class PairQuestions:
             for id_, score in scores.items()
             if id_ in items and self._is_open(older, items[id_].memory)
         ][:READ_MAX]
-        among = () if _replaces(older) else results[1 : 1 + BEHIND_MAX]
+        by_words = self._query.mode == "keyword"  # Who searches by words wants the order of words.
+        among = () if by_words or _replaces(older) else results[1 : 1 + BEHIND_MAX]
         seen = {item.memory.id for item, _ in kept}
         behind = [
             (item, scores.get(item.memory.id, BEHIND_SCORE))

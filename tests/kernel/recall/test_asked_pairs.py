@@ -214,6 +214,15 @@ async def test_a_question_about_a_time_that_is_over_puts_nothing_newer_first(
     assert (results[0], bool(Pairs.read)) == ((NEW, True) if read else (OLD, False))
 
 
+async def test_a_search_by_words_reads_no_results_behind_the_first(here: Here) -> None:
+    Pairs.by_texts = {(asked_text("meals", OLD), NEW): COMES_FIRST}
+    await written(here, OLD, NEW)
+    Pairs.read.clear()
+    await here.recall("meals", mode="keyword")
+    assert Pairs.read == []
+    assert found(await here.recall("meals"))[0] == NEW
+
+
 async def test_a_turn_of_a_talk_is_no_newer_answer(here: Here) -> None:
     Pairs.by_texts = {(asked_text(ASKED, OLD), NEW): COMES_FIRST}
     await here.remember(OLD)

@@ -66,12 +66,12 @@ async def test_of_two_that_contradict_each_other_the_newer_comes_first_until_a_p
 
 
 async def test_a_memory_that_a_newer_one_may_replace_says_so_until_a_person_decides(door: Door, space: str) -> None:
-    said = "Visitors park behind the hall."
+    said = "Lunch orders have to be in by 10:30."
     old = (await door.call("remember", content=said, space=space))["memory"]["id"]
-    done = await door.call("remember", content="Visitors can park in front of the gate.", space=space)
+    done = await door.call("remember", content="You can order lunch up until a quarter to twelve.", space=space)
     new = done["memory"]["id"]
     assert done["reason"].startswith(f"may replace {old}")
-    await stands_behind(door, space, old, new, "may_be_replaced_by", "where do visitors park")
+    await stands_behind(door, space, old, new, "may_be_replaced_by", "lunch orders")
     page = await door.call("conflicts", spaces=[space])
     (pair,) = page["contradictions"]
     assert (pair["newer"]["id"], pair["older"]["id"], pair["relation"]) == (new, old, "may-replace")
