@@ -34,6 +34,7 @@ from bench.training.pair_reader import (
     batch_of,
     encoded,
     logits,
+    stepped,
     untrained,
     widened,
     width_of,
@@ -164,9 +165,7 @@ def _step(optimiser: Any, changes: Tree, state: Any, weights: Any, batch: Any, k
         each = (jax.nn.softplus(-first) + jax.nn.softplus(others).sum(-1)).mean()
         return each + (jax.nn.logsumexp(scores, -1) - first).mean()
 
-    value, slope = jax.value_and_grad(loss)(changes)
-    change, state = optimiser.update(slope, state, changes)
-    return optax.apply_updates(changes, change), state, value
+    return stepped(optimiser, loss, changes, state)
 
 
 _logits: Final = jax.jit(logits)

@@ -52,6 +52,7 @@ from bench.training.pair_reader import (
     batches,
     encoded,
     logits,
+    stepped,
 )
 from bench.training.weight_changes import read, rounded, write
 
@@ -117,9 +118,7 @@ def _step(
         wanted = truth * (1 - SMOOTHED) + SMOOTHED / 2
         return (wanted * jax.nn.softplus(-odds) + (1 - wanted) * jax.nn.softplus(odds)).mean()
 
-    value, slope = jax.value_and_grad(loss)(changes)
-    change, state = optimiser.update(slope, state, changes)
-    return optax.apply_updates(changes, change), state, value
+    return stepped(optimiser, loss, changes, state)
 
 
 _logits: Final = jax.jit(logits)

@@ -37,6 +37,7 @@ from bench.training.pair_reader import (
     encoded,
     logits,
     probabilities,
+    stepped,
     untrained,
     widened,
     with_head,
@@ -207,9 +208,7 @@ def _step(
         wanted = jax.nn.one_hot(truth, len(CLASSES)) * (1 - SMOOTHED) + SMOOTHED / len(CLASSES)
         return -(wanted * scores).sum(-1).mean()
 
-    value, slope = jax.value_and_grad(loss)(changes)
-    change, state = optimiser.update(slope, state, changes)
-    return optax.apply_updates(changes, change), state, value
+    return stepped(optimiser, loss, changes, state)
 
 
 def mean_of(models: Sequence[Tree], seed: int) -> Tree:

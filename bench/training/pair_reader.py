@@ -8,7 +8,7 @@ of both means.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
@@ -213,6 +214,13 @@ def logits(changes: Tree, weights: Mapping[str, Any], batch: Batch, key: Any = N
     older, newer = (jnp.einsum("nt,nth->nh", weights_, states) for weights_ in (before, after))
     read = drop(jnp.concatenate([states[:, 0], older, newer, jnp.abs(older - newer)], -1))
     return read @ changes["head"]["weight"].T + changes["head"]["bias"]
+
+
+def stepped(optimiser: Any, loss: Callable[[Tree], Any], changes: Tree, state: Any) -> tuple[Tree, Any, Any]:
+    """The changes and the optimiser's state after a step down the slope of a loss, and the loss before it."""
+    value, slope = jax.value_and_grad(loss)(changes)
+    change, state = optimiser.update(slope, state, changes)
+    return optax.apply_updates(changes, change), state, value
 
 
 def _softmax(changes: Tree, weights: Mapping[str, Any], batch: Batch) -> Any:

@@ -213,9 +213,9 @@ class EmbeddingWorker:
         return probabilities
 
     def read_asked(self, pairs: list[tuple[str, str]]) -> Vectors:
-        """Of each pair (question with an older text, newer text) how likely the newer text answers in the place of the
-        older one, and 1 for texts that were read whole: float32 of shape (len(pairs), 2). Raises Unavailable before
-        `load`, and without a model that reads them."""
+        """Read pairs (question with an older text, newer text): float32 of shape (len(pairs), 2). The first column is
+        the probability that the newer text answers in the place of the older one. The second is 1 for texts that were
+        read whole. Raises Unavailable before `load`, and without a model that reads them."""
         why = self.info().asked
         if self._asked is None:
             raise Unavailable(f"pairs are not read with a question: {why}", part="reader of asked pairs")

@@ -97,9 +97,9 @@ class PairQuestions:
     async def _open(
         self, older: Memory, results: Sequence[FoundMemory], fused: Sequence[Fused]
     ) -> list[tuple[FoundMemory, float]]:
-        """The newer memories that nobody has set beside an older one yet, with the scores of the pairs: up to READ_MAX
-        of kept pairs, and those among the BEHIND_MAX results behind the first, unless the first has replaced a memory
-        or is linked with them, or words alone are searched. They pass the filters of the query."""
+        """Newer memories with the scores of their pairs. All pass the filters of the query, and nobody has set one
+        beside an older memory yet. Up to READ_MAX are of kept pairs, and up to BEHIND_MAX are results behind the first. Such
+        results are left out in a search by words, beside a linked memory, and behind one that has replaced another."""
         scores = {pair.newer: pair.score for pair in await self._store.newer(older.id)}
         items = {item.memory.id: item for item in results}
         if missing := [id_ for id_ in scores if id_ not in items]:
@@ -111,7 +111,7 @@ class PairQuestions:
             for id_, score in scores.items()
             if id_ in items and self._is_open(older, items[id_].memory)
         ][:READ_MAX]
-        by_words = self._query.mode == "keyword"  # Who searches by words wants the order of words.
+        by_words = self._query.mode == "keyword"  # A search by words keeps the order of words.
         among = () if by_words or _replaces(older) else results[1 : 1 + BEHIND_MAX]
         seen = {item.memory.id for item, _ in kept}
         behind = [
@@ -157,8 +157,8 @@ def _decision(
 
 def _are_linked(older: Memory, newer: Memory) -> bool:
     """Whether somebody has said how the two belong together, as a fix with its problem. A mark is only a question."""
-    links = {link.id for link in older.links if link.type != MAY_REPLACE}
-    return newer.id in links or older.id in {link.id for link in newer.links if link.type != MAY_REPLACE}
+    ends = ((older, newer.id), (newer, older.id))
+    return any(link.id == id_ and link.type != MAY_REPLACE for memory, id_ in ends for link in memory.links)
 
 
 def _replaces(memory: Memory) -> bool:

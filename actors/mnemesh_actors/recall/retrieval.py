@@ -44,7 +44,7 @@ from mnemesh_memory.values.rules import Rule
 PAGES_MAX = 25
 # The share of a recall's time that the model may take before words alone are matched.
 EMBEDDING_SHARE = 0.5
-# The share that the reader of answers may take, and the reader of asked pairs. What comes later counts for nothing.
+# The share that the reader of answers may take, and the reader of asked pairs. A later reading counts for nothing.
 READING_SHARE = 0.2
 WORDS_MEMORIES_MAX = 1000
 RULES: Final = "rules"  # the signal
@@ -249,7 +249,7 @@ class Retrieval:
     async def _asked_pairs(
         self, index_generation: IndexGeneration | None, ordered: Sequence[results.FoundMemory], fused: Sequence[Fused]
     ) -> AskedPairs:
-        """What the question decides of pairs of memories."""
+        """The newer memories that the question puts first."""
         if (store := self._parts.pairs) is None or index_generation is None:
             return NOTHING
         asked = PairQuestions(

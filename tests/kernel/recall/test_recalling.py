@@ -611,7 +611,7 @@ async def test_of_texts_that_match_alike_the_useful_one_is_first(here: Here) -> 
 
 
 def log_of(mesh: Mesh) -> str:
-    """Everything that the ledger's file holds of memories. What counts accesses is left out, and the places that
+    """Everything that the ledger's file holds of memories. Counts of accesses are left out, and the places that
     consumers note after their work."""
     directory = Path(mesh._parts.ledger._actor.path)  # type: ignore[attr-defined]  # the local runtime's own
     with closing(sqlite3.connect(directory)) as db:
