@@ -98,8 +98,9 @@ class PairQuestions:
         self, older: Memory, results: Sequence[FoundMemory], fused: Sequence[Fused]
     ) -> list[tuple[FoundMemory, float]]:
         """Newer memories with the scores of their pairs. All pass the filters of the query, and nobody has set one
-        beside an older memory yet. Up to READ_MAX are of kept pairs, and up to BEHIND_MAX are results behind the first. Such
-        results are left out in a search by words, beside a linked memory, and behind one that has replaced another."""
+        beside an older memory yet. Up to READ_MAX are of kept pairs, and up to BEHIND_MAX are results behind the first.
+        Such results are left out in a search by words, beside a linked memory, and behind one that has replaced
+        another."""
         scores = {pair.newer: pair.score for pair in await self._store.newer(older.id)}
         items = {item.memory.id: item for item in results}
         if missing := [id_ for id_ in scores if id_ not in items]:

@@ -14,7 +14,7 @@ import pytest
 from follower_scene import until
 from hypothesis import given
 from hypothesis import strategies as st
-from recall_scene import READER, Here, found, paired, running
+from recall_scene import READER, Here, found, judged, paired, running
 
 from mnemesh_actors.embedding.embedder import EmbeddingPool
 from mnemesh_actors.generations import generation_factory
@@ -151,6 +151,7 @@ async def test_of_the_results_behind_the_first_only_the_next_ones_that_are_newer
     ]
     Pairs.by_texts = {}
     await written(here, "The cook plans the meals of the week", OLD, *newer)
+    await judged(here.mesh)
     Pairs.read.clear()
     results = found(await here.recall(OLD))
     assert results[0] == OLD
