@@ -1,64 +1,103 @@
 """`python -m bench.training.shown_pairs TARGET`: pairs with a question as recall shows them.
 
-The histories of the training questions are written plainly into a node, which is asked the questions. In each pair the
-older memory is the result of the highest score, and the newer one is a kept pair of it (`derived/pairs.sqlite`) or a
-result behind it. The newer one answers in the place of the older one when it answers and the older one does not. Each
+The histories of the training questions are written plainly into a node of this process, which is asked the questions.
+In each pair the older memory is the first result, and the newer one is what recall reads beside it, of BEHIND results
+behind the first. The newer one answers in the place of the older one when it answers and the older one does not. Each
 row of the file is a pair (JSON). `asked_training --shown FILE` reads it.
 """
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
+import secrets
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
-from bench.node import NodeProcess
+from bench.host import OWNER
 from bench.training.asked_pairs import AskedPair, asked_rows
-from bench.training.judge_training import HISTORIES
-from bench.writing.histories import rested, written
+from bench.writing.histories import AT_REST, MORE
 
-from mnemesh import Client
-from mnemesh.api.values.recall import Result
-from mnemesh_actors.knowledge.pair_store import PairStore
-from mnemesh_actors.recall.asked_pairs import READ_MAX
-from mnemesh_actors.recall.newer_results import NEWER
+from mnemesh_actors.models import ModelConfig
+from mnemesh_actors.node.assembly import StartConfig, start_mesh
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.node_ports import MeshConfig
+from mnemesh_actors.recall import asked_pairs, retrieval
+from mnemesh_actors.recall.asked_pairs import NOTHING, AskedPairs, PairQuestions
+from mnemesh_actors.recall.results import FoundMemory
+from mnemesh_actors.runtime.local import LocalRuntime
+from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_memory.policy.judge.reading import asked_text
+from mnemesh_memory.ranking.fused import Fused
+from mnemesh_memory.values.model import Draft, Query
 
-BEHIND: Final = 5  # A recall reads fewer. The others are as wrong, and teach the same.
-RESULTS: Final = 10
+BEHIND: Final = 5  # A recall reads three. The others are as wrong, and teach the same.
+TIMEOUT_S: Final = 60.0
+POLL_S: Final = 0.05
+SHOWN: Final[list[tuple[str, str]]] = []  # The ids of the pairs of the last recall, older and newer.
 
 
-def shown(
-    client: Client, pairs: PairStore, stem: str, asked: Sequence[tuple[str, Mapping[str, Any]]]
-) -> Iterator[AskedPair]:
+class Shown(PairQuestions):
+    """Tells the pairs that would be read, and decides nothing."""
+
+    async def decided(self, results: Sequence[FoundMemory], fused: Sequence[Fused], within_s: float) -> AskedPairs:
+        """Nothing."""
+        if results:
+            older = results[0].memory
+            SHOWN[:] = [(older.id, item.memory.id) for item, _ in await self._open(older, results, fused)]
+        return NOTHING
+
+
+async def shown(mesh: Mesh, stem: str, asked: Sequence[tuple[str, Mapping[str, Any]]]) -> list[AskedPair]:
     """The pairs of the questions on one history, each with its hand. The history is written into its own space."""
-    memories = json.loads((HISTORIES / f"{stem}.json").read_text("utf-8"))["memories"]
+    memories = json.loads((MORE / f"{stem}.json").read_text("utf-8"))["memories"]
     space = f"history/{stem}"
-    ids = written(client, memories, space, "plainly", rest=False).ids
-    rested(client)
-    texts = {ids[memory["id"]]: memory["content"] for memory in memories}
-    place = {id_: at for at, id_ in enumerate(texts)}
-    gone = {link.id for id_ in texts for link in client.get(id_).links if link.type == "supersedes"}
+    drafts = [Draft(content=memory["content"], space=space, kind=memory["kind"]) for memory in memories]
+    ids = [(await mesh.remember(OWNER, draft)).memory.id for draft in drafts]
+    await _rested(mesh)
+    texts = {id_: memory["content"] for id_, memory in zip(ids, memories, strict=True)}
+    named = {id_: memory["id"] for id_, memory in zip(ids, memories, strict=True)}
+    found = []
     for hand, row in asked:
-        answers = {ids[id_] for id_ in row["answers"]}
-        results = client.recall(row["q"], space=space, limit=RESULTS, explain=True, probe=True).results
-        order = [result.id for result in sorted(results, key=_own_score, reverse=True)]
-        if not order:
-            continue
-        older = order[0]
-        kept = [pair.newer for pair in pairs.newer(older) if pair.newer not in gone][:READ_MAX]
-        for newer in dict.fromkeys([*kept, *order[1 : 1 + BEHIND]]):
-            if newer in place and place[newer] > place[older]:
-                text = asked_text(row["q"], texts[older])
-                yield AskedPair(text, texts[newer], newer in answers and older not in answers, hand)
+        SHOWN.clear()
+        await mesh.recall(OWNER, Query(text=row["q"], spaces=(space,)))
+        for older, newer in SHOWN:
+            answers = named[newer] in row["answers"] and named[older] not in row["answers"]
+            found.append(AskedPair(asked_text(row["q"], texts[older]), texts[newer], answers, hand))
+    return found
 
 
-def _own_score(result: Result) -> float:
-    """The score of a result without what lifted it above an older one."""
-    return sum(signal.share for signal in result.signals if signal.name != NEWER)
+async def _rested(mesh: Mesh) -> None:
+    until = time.monotonic() + TIMEOUT_S
+    while time.monotonic() < until:
+        if not any(one.lag for one in (await mesh.status()).consumers if one.name in AT_REST):
+            return
+        await asyncio.sleep(POLL_S)
+    raise RuntimeError(f"the node was not at rest within {TIMEOUT_S:g} s")
+
+
+async def pairs_of(by_space: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]], target: Path) -> None:
+    """Write the file."""
+    now = itertools.count(time.time_ns() // 1_000_000)
+    config = StartConfig(
+        clock=lambda: next(now), entropy=secrets.token_bytes, model=ModelConfig(download=False),
+        mesh=MeshConfig(recall_timeout_s=TIMEOUT_S, write_timeout_s=TIMEOUT_S),
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder, target.open("w", encoding="utf-8") as file:
+        mesh = await start_mesh(open_directory(Path(folder)), LocalRuntime(), config)
+        try:
+            for stem, asked in sorted(by_space.items()):
+                rows = await shown(mesh, stem, asked)
+                file.writelines(json.dumps(row._asdict(), ensure_ascii=False) + "\n" for row in rows)
+                print(stem, f"{len(asked)} questions, {len(rows)} pairs", flush=True)
+        finally:
+            await mesh.close()
 
 
 def main(argv: Sequence[str]) -> int:
@@ -66,19 +105,10 @@ def main(argv: Sequence[str]) -> int:
     if len(argv) != 1:
         raise SystemExit(__doc__)
     by_space: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
-    for hand, row in asked_rows(HISTORIES):
+    for hand, row in asked_rows(MORE):
         by_space.setdefault(row["space"], []).append((hand, row))
-    with (
-        tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder,
-        NodeProcess(Path(folder)) as node,
-        Client(node.address.grpc, node.token) as client,
-        Path(argv[0]).open("w", encoding="utf-8") as file,
-    ):
-        pairs = PairStore(str(Path(folder) / "derived" / "pairs.sqlite"))
-        for stem, asked in sorted(by_space.items()):
-            rows = [pair._asdict() for pair in shown(client, pairs, stem, asked)]
-            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-            print(stem, len(asked), len(rows), flush=True)
+    with patch.object(retrieval, "PairQuestions", Shown), patch.object(asked_pairs, "BEHIND_MAX", BEHIND):
+        asyncio.run(pairs_of(by_space, Path(argv[0])))
     return 0
 
 

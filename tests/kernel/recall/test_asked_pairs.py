@@ -106,13 +106,14 @@ async def test_of_two_newer_memories_the_likelier_comes_first(here: Here) -> Non
 
 
 async def test_of_two_newer_memories_the_one_comes_first_that_answers_in_the_place_of_the_likelier(here: Here) -> None:
-    Pairs.by_texts = {(OLD, NEW): BETWEEN, (OLD, LAST): BETWEEN, (asked_text(ASKED, OLD), NEW): COMES_FIRST}
-    Pairs.by_texts[asked_text(ASKED, OLD), LAST] = (0.9, 1.0)
-    await written(here, OLD, NEW, LAST)
+    clerk = "The clerk takes the orders of meals"
+    Pairs.by_texts = {(OLD, NEW): BETWEEN, (OLD, clerk): BETWEEN, (asked_text(ASKED, OLD), NEW): COMES_FIRST}
+    Pairs.by_texts[asked_text(ASKED, OLD), clerk] = (0.9, 1.0)
+    await written(here, OLD, NEW, clerk)
     assert found(await here.recall(ASKED))[0] == NEW
-    Pairs.by_texts[asked_text(ASKED, NEW), LAST] = COMES_FIRST
+    Pairs.by_texts[asked_text(ASKED, NEW), clerk] = COMES_FIRST
     here.mesh._parts.embedder._readings.clear()
-    assert found(await here.recall(ASKED))[0] == LAST
+    assert found(await here.recall(ASKED))[0] == clerk
 
 
 async def test_in_a_large_space_a_question_needs_surer_words_to_put_a_newer_memory_first(here: Here) -> None:
