@@ -36,19 +36,14 @@ class AskedPair(NamedTuple):
     hand: str
 
 
-def asked_rows(folder: Path) -> list[tuple[str, dict[str, Any]]]:
-    """All questions of a folder of histories that a memory answers, with the hands that asked."""
+def asked_pairs(folder: Path) -> list[AskedPair]:
+    """The pairs of all questions of a folder of histories that a memory answers."""
     asked = [
         (path.stem, json.loads(line))
         for path in sorted(path for beginning in ON_HISTORIES for path in folder.glob(f"{beginning}*.jsonl"))
         for line in path.read_text("utf-8").splitlines()
     ]
-    return [(hand, row) for hand, row in asked if "answers" in row]
-
-
-def asked_pairs(folder: Path) -> list[AskedPair]:
-    """The pairs of the questions of `asked_rows`."""
-    answered = asked_rows(folder)
+    answered = [(hand, row) for hand, row in asked if "answers" in row]
     spaces = sorted({row["space"] for _, row in answered})
     histories = {space: json.loads((folder / f"{space}.json").read_text("utf-8"))["memories"] for space in spaces}
     texts = {memory["content"] for memories in histories.values() for memory in memories}

@@ -2,11 +2,10 @@
 
 A question is read with an older text, beside a newer one: does the newer text answer in the place of the older one?
 Changes of low rank and a head teach the embedder's weights. The training begins with the reader of pairs or with an
-earlier reader of asked pairs (`--begun-with`). It reads all questions of the hands that came last, a share of the
-others (`--again`), and pairs as recall shows them (`--shown`). The loss is the cross-entropy of each pair, with
-smoothed labels. `--mean FILE ...` trains nothing and takes the mean of models that began with the same one (Wortsman
-et al. 2022, arXiv:2203.05482). The area under the ROC curve is printed for the hands that are left out (`--leave`),
-before and after. The training needs jax and optax.
+earlier reader of asked pairs (`--begun-with`). It reads all questions of the hands that came last, and a share of the
+others (`--again`). The loss is the cross-entropy of each pair, with smoothed labels. `--mean FILE ...` trains nothing
+and takes the mean of models that began with the same one (Wortsman et al. 2022, arXiv:2203.05482). The area under the
+ROC curve is printed for the hands that are left out (`--leave`), before and after. The training needs jax and optax.
 """
 
 from __future__ import annotations
@@ -73,11 +72,6 @@ def chosen(
     others = [pair for pair in kept if pair.hand not in OF_ASKED_READER]
     drawn = np.flatnonzero(chance.random(len(others)) < again)
     return [*(pair for pair in kept if pair.hand in OF_ASKED_READER), *(others[at] for at in drawn)]
-
-
-def read_pairs(file: Path | None) -> list[AskedPair]:
-    """The pairs of a file of `shown_pairs`."""
-    return [AskedPair(**json.loads(line)) for line in file.read_text("utf-8").splitlines()] if file else []
 
 
 def begun_by(changes: Tree) -> Tree:
@@ -160,7 +154,6 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--leave", nargs="+", default=[LEFT], help="hands whose questions are measured, not learned")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--again", type=float, default=0.35, help="of the pairs of the hands before the last ones")
-    parser.add_argument("--shown", type=Path, help="pairs of `shown_pairs`, which are learned too")
     parser.add_argument("--begun-with", type=Path, default=DELTAS_FILE, help="a file of changes to begin with")
     parser.add_argument("--mean", nargs="+", type=Path, default=[], help="trained models whose mean is taken")
     parser.add_argument("--rate", type=float, default=RATE)
@@ -172,7 +165,6 @@ def main(argv: Sequence[str]) -> int:
         raise SystemExit(f"leave: no question is by {', '.join(sorted(unknown))}")
     chance = np.random.default_rng(options.seed)
     learned = [] if options.mean else chosen(pairs, options.leave, options.again, chance)
-    learned += [pair for pair in read_pairs(options.shown) if pair.hand not in options.leave]
     print(f"{len(learned)} pairs to learn from", flush=True)
     begun = begun_by(read(options.begun_with))
     origin = origins(options.mean or [options.begun_with], options.leave, argv)

@@ -7,8 +7,9 @@ replaces the other. The question tells what they are compared by.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
+from math import inf
 from typing import Final, NamedTuple
 
 from mnemesh_actors.consumers.neighbours import is_compared
@@ -22,14 +23,7 @@ from mnemesh_actors.rows.row_source import RowSource
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.judge.guard import may_be_read
-from mnemesh_memory.policy.judge.reading import (
-    ASKED_SHARE,
-    BEHIND_SCORE,
-    AskedReading,
-    asked_odds,
-    asked_text,
-    first_from,
-)
+from mnemesh_memory.policy.judge.reading import BEHIND_SCORE, AskedReading, asked_odds, asked_text, first_from
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.values.errors import MnemeshError, Unavailable
@@ -40,9 +34,8 @@ from mnemesh_memory.values.model import Memory, Query
 # read. A reading takes longer than embedding a text.
 READ_MAX: Final = 4
 BEHIND_MAX: Final = 3
-# From these log odds on a memory also takes the place of one that does so for the first result, in so many steps.
-LATER_FROM: Final = 1.0
-LATER_STEPS_MAX: Final = 2
+# A memory is read from this cosine with the question on. What is farther does not answer it, whatever the model says.
+COSINE_MIN: Final = 0.125
 
 
 class AskedPairs(NamedTuple):
@@ -82,56 +75,36 @@ class PairQuestions:
         older = results[0].memory
         open_: list[tuple[FoundMemory, float]] = []
         readings: list[AskedReading] = []
-        likely: list[FoundMemory] = []
-        unread = ""
+        least, unread = inf, ""
         try:
             async with asyncio.timeout(within_s):
                 open_ = await self._open(older, results, fused)
                 if not open_:
                     return NOTHING
+                least = first_from(await self._store.counted(older.space))
+                asked = asked_text(query.text, older.content)
                 if self._embedder.asked != PAIRS_READY:
                     raise Unavailable(self._embedder.asked)
-                least = first_from(await self._store.counted(older.space))
-                async for some in self._read(older, [item for item, _ in open_]):
-                    readings += some
-                    likely = _likely(open_, readings, least)
-                likely = await self._latest(likely)
+                pairs = [(asked, item.memory.content) for item, _ in open_]
+                async with aclosing(self._embedder.read_asked(pairs)) as calls:
+                    async for some in calls:
+                        readings += some
         except TimeoutError:
             unread = "pairs of memories: the model has not answered in time"
         except MnemeshError as error:
             unread = f"pairs of memories: {error.message}"
         # The likeliest pairs are read first, so those that were read in time decide.
-        read = frozenset((older.id, item.memory.id) for (item, _), _ in zip(open_, readings, strict=False))
-        return _decision(older, results, likely, read, (unread,) if unread else ())
-
-    async def _read(self, older: Memory, newer: Sequence[FoundMemory]) -> AsyncGenerator[list[AskedReading]]:
-        """The readings of the question with `older` beside each newer memory, some at a time."""
-        asked = asked_text(self._query.text, older.content)
-        async with aclosing(self._embedder.read_asked([(asked, item.memory.content) for item in newer])) as calls:
-            async for some in calls:
-                yield some
-
-    async def _latest(self, likely: list[FoundMemory]) -> list[FoundMemory]:
-        """The likely memories, where one that answers in the place of the likeliest comes before it. The likeliest may
-        be of the past itself: a fact that has changed twice leaves two old versions."""
-        for _ in range(LATER_STEPS_MAX):
-            later = [item for item in likely[1:] if self._is_open(likely[0].memory, item.memory)]
-            if not later:
-                break
-            readings = [reading async for some in self._read(likely[0].memory, later) for reading in some]
-            if not (found := _likely([(item, 0.0) for item in later], readings, ASKED_SHARE * LATER_FROM)):
-                break
-            likely = [found[0], *(item for item in likely if item is not found[0])]
-        return likely
+        return _decision(older, results, list(zip(open_, readings, strict=False)), least, (unread,) if unread else ())
 
     async def _open(
         self, older: Memory, results: Sequence[FoundMemory], fused: Sequence[Fused]
     ) -> list[tuple[FoundMemory, float]]:
-        """Newer memories with the scores of their pairs. All pass the filters of the query, and nobody has set one
-        beside an older memory yet. Up to READ_MAX are of kept pairs, and up to BEHIND_MAX are results behind the first.
-        Such results are left out in a search by words, beside a linked memory, and behind one that has replaced
-        another."""
-        scores = {pair.newer: pair.score for pair in await self._store.newer(older.id)}
+        """Newer memories with the scores of their pairs. All pass the filters of the query, none is far from the
+        question, and nobody has set one beside an older memory yet. Up to READ_MAX are of kept pairs, and up to
+        BEHIND_MAX are results behind the first. Such results are left out in a search by words, beside a linked memory,
+        and behind one that has replaced another."""
+        near = {item.id for item in fused if item.cosine is None or item.cosine >= COSINE_MIN}
+        scores = {pair.newer: pair.score for pair in await self._store.newer(older.id) if pair.newer in near}
         items = {item.memory.id: item for item in results}
         if missing := [id_ for id_ in scores if id_ not in items]:
             rows = await self._rows.view(missing)
@@ -148,7 +121,9 @@ class PairQuestions:
         behind = [
             (item, scores.get(item.memory.id, BEHIND_SCORE))
             for item in among
-            if item.memory.id not in seen and not _are_linked(older, item.memory) and self._is_open(older, item.memory)
+            if item.memory.id in near - seen
+            and not _are_linked(older, item.memory)
+            and self._is_open(older, item.memory)
         ]
         return [*kept, *behind]
 
@@ -169,32 +144,21 @@ class PairQuestions:
         )
 
 
-def _likely(
-    pairs: Sequence[tuple[FoundMemory, float]], readings: Sequence[AskedReading], least: float
-) -> list[FoundMemory]:
-    """The newer memories of the pairs that were read and are likely enough, the likeliest first."""
-    scored = [
-        (asked_odds(score, reading), item)
-        for (item, score), reading in zip(pairs, readings, strict=False)
-        if reading.whole
-    ]
-    passing = [(odds, item) for odds, item in scored if odds >= least]
-    return [item for _, item in sorted(passing, key=lambda pair: pair[0], reverse=True)]
-
-
 def _decision(
     older: Memory,
     results: Sequence[FoundMemory],
-    likely: Sequence[FoundMemory],
-    read: frozenset[tuple[str, str]],
+    read: Sequence[tuple[tuple[FoundMemory, float], AskedReading]],
+    least: float,
     unread: tuple[str, ...],
 ) -> AskedPairs:
-    """The first of the likely memories comes before the older one."""
-    if not likely:
-        return AskedPairs({}, read, (), unread)
-    newer = likely[0]
+    """The likeliest of the pairs that were read, when it is likely enough."""
+    odds = [asked_odds(pair, reading) if reading.whole else -inf for (_, pair), reading in read]
+    pairs = frozenset((older.id, item.memory.id) for (item, _), _ in read)
+    if max(odds, default=-inf) < least:
+        return AskedPairs({}, pairs, (), unread)
+    newer = read[odds.index(max(odds))][0][0]
     among = any(item.memory.id == newer.memory.id for item in results)
-    return AskedPairs({older.id: [newer.memory]}, read, () if among else (newer,), unread)
+    return AskedPairs({older.id: [newer.memory]}, pairs, () if among else (newer,), unread)
 
 
 def _are_linked(older: Memory, newer: Memory) -> bool:

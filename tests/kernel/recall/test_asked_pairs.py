@@ -18,7 +18,7 @@ from recall_scene import READER, Here, found, judged, paired, running
 
 from mnemesh_actors.embedding.embedder import EmbeddingPool
 from mnemesh_actors.generations import generation_factory
-from mnemesh_actors.knowledge.pair_store import COUNTED_MAX, PairStore
+from mnemesh_actors.knowledge.pair_store import COUNTED_MAX, PairStore, ReadPair
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.models.worker import Vectors
 from mnemesh_actors.node_ports import MeshConfig
@@ -105,17 +105,6 @@ async def test_of_two_newer_memories_the_likelier_comes_first(here: Here) -> Non
     assert found(await here.recall(ASKED))[0] == LAST
 
 
-async def test_of_two_newer_memories_the_one_comes_first_that_answers_in_the_place_of_the_likelier(here: Here) -> None:
-    clerk = "The clerk takes the orders of meals"
-    Pairs.by_texts = {(OLD, NEW): BETWEEN, (OLD, clerk): BETWEEN, (asked_text(ASKED, OLD), NEW): COMES_FIRST}
-    Pairs.by_texts[asked_text(ASKED, OLD), clerk] = (0.9, 1.0)
-    await written(here, OLD, NEW, clerk)
-    assert found(await here.recall(ASKED))[0] == NEW
-    Pairs.by_texts[asked_text(ASKED, NEW), clerk] = COMES_FIRST
-    here.mesh._parts.embedder._readings.clear()
-    assert found(await here.recall(ASKED))[0] == clerk
-
-
 async def test_in_a_large_space_a_question_needs_surer_words_to_put_a_newer_memory_first(here: Here) -> None:
     Pairs.by_texts[asked_text(ASKED, OLD), NEW] = (0.5, 1.0)
     await written(here, OLD, NEW)
@@ -136,6 +125,21 @@ async def test_only_the_likeliest_pairs_of_the_first_result_are_read(here: Here)
     first = found(await here.recall("are meals ordered on paper"))[0]
     assert first == OLD
     assert [text for _, text in Pairs.read] == [newer[0], newer[2]]
+
+
+async def test_a_memory_that_is_far_from_the_question_is_not_read(here: Here) -> None:
+    dice = "The dice decide who washes up"
+    Pairs.by_texts = {(OLD, dice): BETWEEN, (asked_text(ASKED, OLD), dice): COMES_FIRST}
+    await written(here, OLD, dice)
+    store = here.mesh._parts.pairs
+    assert store is not None
+    older, newer = [(await here.recall(text)).results[0].memory.id for text in (OLD, dice)]
+    await store.take({}, [], [ReadPair(older, newer, 0.0)], False)
+    Pairs.read.clear()
+    assert found(await here.recall(ASKED))[0] == OLD
+    assert (asked_text(ASKED, OLD), dice) not in Pairs.read
+    here.patch.setattr(asked_pairs, "COSINE_MIN", -1.0)
+    assert found(await here.recall(ASKED))[0] == dice
 
 
 async def test_the_memories_of_a_space_are_counted_without_those_that_are_gone(here: Here) -> None:
