@@ -23,7 +23,14 @@ from mnemesh_actors.rows.row_source import RowSource
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy import precedence
 from mnemesh_memory.policy.judge.guard import may_be_read
-from mnemesh_memory.policy.judge.reading import BEHIND_SCORE, AskedReading, asked_odds, asked_text, first_from
+from mnemesh_memory.policy.judge.reading import (
+    ASKED_COSINE_MIN,
+    BEHIND_SCORE,
+    AskedReading,
+    asked_odds,
+    asked_text,
+    first_from,
+)
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.values.errors import MnemeshError, Unavailable
@@ -34,8 +41,6 @@ from mnemesh_memory.values.model import Memory, Query
 # read. A reading takes longer than embedding a text.
 READ_MAX: Final = 4
 BEHIND_MAX: Final = 3
-# A memory is read from this cosine with the question on. What is farther does not answer it, whatever the model says.
-COSINE_MIN: Final = 0.125
 
 
 class AskedPairs(NamedTuple):
@@ -103,8 +108,13 @@ class PairQuestions:
         question, and nobody has set one beside an older memory yet. Up to READ_MAX are of kept pairs, and up to
         BEHIND_MAX are results behind the first. Such results are left out in a search by words, beside a linked memory,
         and behind one that has replaced another."""
-        near = {item.id for item in fused if item.cosine is None or item.cosine >= COSINE_MIN}
-        scores = {pair.newer: pair.score for pair in await self._store.newer(older.id) if pair.newer in near}
+        cosines = {item.id: item.cosine for item in fused if item.cosine is not None}
+
+        def is_far(id_: str) -> bool:
+            # What is no candidate is far. A search by words alone has no cosines, and tells nothing of it.
+            return bool(cosines) and cosines.get(id_, -1.0) < ASKED_COSINE_MIN
+
+        scores = {pair.newer: pair.score for pair in await self._store.newer(older.id) if not is_far(pair.newer)}
         items = {item.memory.id: item for item in results}
         if missing := [id_ for id_ in scores if id_ not in items]:
             rows = await self._rows.view(missing)
@@ -121,7 +131,8 @@ class PairQuestions:
         behind = [
             (item, scores.get(item.memory.id, BEHIND_SCORE))
             for item in among
-            if item.memory.id in near - seen
+            if item.memory.id not in seen
+            and not is_far(item.memory.id)
             and not _are_linked(older, item.memory)
             and self._is_open(older, item.memory)
         ]

@@ -129,17 +129,26 @@ async def test_only_the_likeliest_pairs_of_the_first_result_are_read(here: Here)
 
 async def test_a_memory_that_is_far_from_the_question_is_not_read(here: Here) -> None:
     dice = "The dice decide who washes up"
-    Pairs.by_texts = {(OLD, dice): BETWEEN, (asked_text(ASKED, OLD), dice): COMES_FIRST}
-    await written(here, OLD, dice)
+    Pairs.by_texts = {(asked_text(ASKED, OLD), dice): COMES_FIRST}
+    older, newer = await written(here, OLD, dice)
     store = here.mesh._parts.pairs
     assert store is not None
-    older, newer = [(await here.recall(text)).results[0].memory.id for text in (OLD, dice)]
     await store.take({}, [], [ReadPair(older, newer, 0.0)], False)
     Pairs.read.clear()
     assert found(await here.recall(ASKED))[0] == OLD
     assert (asked_text(ASKED, OLD), dice) not in Pairs.read
-    here.patch.setattr(asked_pairs, "COSINE_MIN", -1.0)
+    here.patch.setattr(asked_pairs, "ASKED_COSINE_MIN", -1.0)
     assert found(await here.recall(ASKED))[0] == dice
+
+
+async def test_a_search_by_words_reads_kept_pairs_that_share_none(here: Here) -> None:
+    dice = "The dice decide who washes up"
+    Pairs.by_texts = {(asked_text("paper", OLD), dice): COMES_FIRST}
+    older, newer = await written(here, OLD, dice)
+    store = here.mesh._parts.pairs
+    assert store is not None
+    await store.take({}, [], [ReadPair(older, newer, 0.0)], False)
+    assert found(await here.recall("paper", mode="keyword"))[0] == dice
 
 
 async def test_the_memories_of_a_space_are_counted_without_those_that_are_gone(here: Here) -> None:
@@ -255,6 +264,8 @@ async def test_a_newer_memory_that_a_filter_leaves_out_is_neither_read_nor_shown
     await written(here, NEW)
     Pairs.read.clear()
     assert found(await here.recall(ASKED, tags_any=("kept",))) == [OLD]
+    # A search by words alone has no cosine of a newer memory, and the filter alone keeps that out.
+    assert found(await here.recall("paper", mode="keyword", tags_any=("kept",))) == [OLD]
     assert Pairs.read == []
 
 

@@ -45,6 +45,8 @@ FIRST_FROM: Final = -3.5
 # A newer result whose pair was not kept counts as a pair with this score. Its pair was read and unlikely, or not read
 # yet. In a small space it comes first from a probability of .64 on.
 BEHIND_SCORE: Final = -10.0
+# A memory with a lower cosine to the question is not read: it does not answer. This holds for the packaged model.
+ASKED_COSINE_MIN: Final = 0.125
 CROWD_FROM: Final = 60
 CROWD_SHARE: Final = 1.1
 
