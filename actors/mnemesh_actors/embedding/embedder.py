@@ -254,7 +254,7 @@ class Embedder:
     async def _read(
         self, read: ReadPairs, kind: str, pairs: Sequence[tuple[str, str]], *, yields: bool = False
     ) -> list[Row]:
-        """What a model says of each pair. What was read lately is kept, by `kind` of the reading."""
+        """The numbers of a model for each pair. The latest readings are kept, by `kind` of the reading."""
         call = {_digest(kind, pair): pair for pair in pairs}
         known = {digest: self._readings[digest] for digest in call if digest in self._readings}
         if missing := [digest for digest in call if digest not in known]:

@@ -69,7 +69,7 @@ class PairQuestions:
         self._now = now
 
     async def decided(self, results: Sequence[FoundMemory], fused: Sequence[Fused], within_s: float) -> AskedPairs:
-        """What the question decides of the pairs of its first result, today. Without the model it decides nothing."""
+        """The newer memory that the question puts before its first result, today. Without the model there is none."""
         query = self._query
         ended = query.window is not None and query.window.before is not None and query.window.before <= self._now
         another_time = ended or (query.asked_at, query.valid_at, query.as_of) != (None, None, None)
@@ -111,7 +111,7 @@ class PairQuestions:
         cosines = {item.id: item.cosine for item in fused if item.cosine is not None}
 
         def is_far(id_: str) -> bool:
-            # What is no candidate is far. A search by words alone has no cosines, and tells nothing of it.
+            # A memory that is no candidate is far. A search by words alone has no cosines, so nothing is far there.
             return bool(cosines) and cosines.get(id_, -1.0) < ASKED_COSINE_MIN
 
         scores = {pair.newer: pair.score for pair in await self._store.newer(older.id) if not is_far(pair.newer)}

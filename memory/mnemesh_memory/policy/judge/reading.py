@@ -1,4 +1,4 @@
-"""What a model that has read an older and a newer text side by side says of the two, weighed with the words. Pure.
+"""The reading of an older and a newer text by a model, weighed with the words. Pure.
 
 The model is small and learned from some 130,000 pairs (`python -m bench.training.judge_training`). So its word and the
 likelihood of the trees are added up. The limits come from pairs of hands and histories that neither had seen
