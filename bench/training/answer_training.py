@@ -1,11 +1,13 @@
 """`python -m bench.training.answer_training`: train the reader of a question and a text, and write its file.
 
 Changes of low rank and a head teach the embedder's weights to tell whether a text answers a question. Each question is
-read with one text that answers and two that don't: a near one by the encoder of questions, and a neighbour in the talk.
-The loss is the cross-entropy of each pair, and of the three against each other. The questions are those of
-tests/data/questions and tests/data/histories, and of no corpus that recall is measured with. A question that no note of
-a history answers is read with a note that was invented to answer it, so that its wording tells nothing. `--leave FILE`
-trains without a file and prints the figures on its questions. The training needs jax and optax.
+read with one text that answers and three that don't: a near one by the encoder of questions, a neighbour in the talk,
+and a near one of another file. The loss is the cross-entropy of each pair, and of the four against each other. The
+questions are those of tests/data/questions and tests/data/histories, and of no corpus that recall is measured with. A
+question that no note of a history answers is read with a note that was invented to answer it, so that its wording tells
+nothing. `--leave FILE` trains without a file and prints the figures on its questions. `--mean FILE ...` trains nothing
+and takes the mean of readers that began with the same one (Wortsman et al. 2022, arXiv:2203.05482). The training needs
+jax and optax.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import jax
 import numpy as np
 import optax
 from bench.texts.embedding_cache import EmbeddingCache
+from bench.training.judge_training import mean_of, origins
 from bench.training.pair_reader import (
     RANK,
     TOKENS_MAX,
@@ -49,11 +52,15 @@ from mnemesh_actors.models.pair_graph import ANSWERS_DELTAS_FILE, ANSWERS_FORM
 HISTORIES: Final = DATA.parent / "histories"
 ON_HISTORIES: Final = "questions_"  # files of questions on histories begin so
 EXPECTED: Final = DATA / "answer_reader_expected.json"
-OTHERS: Final = 2
-GROUPS: Final = 10  # questions of a batch
+OTHERS: Final = 3
+OTHERS_WEIGHT: Final = 2.0  # of all of them, beside the text that answers
+GROUPS: Final = 8  # questions of a batch
 NEAR: Final = 16  # others are drawn from so many nearest texts of the file
 NEAR_IN_HISTORIES: Final = 8  # of 60 notes of one team
 BESIDE: Final = 2  # a neighbour stands at most so many turns away
+# Of another file so many nearest texts may be read, after those that may answer a general question there too.
+FOREIGN: Final = 16
+ANSWERING_ELSEWHERE: Final = 4
 EPOCHS: Final = 2
 RATE: Final = 8e-4
 WARM_UP: Final = 0.06
@@ -66,7 +73,8 @@ FIRST: Final = 3  # results that a recall reads
 
 class Asked(NamedTuple):
     """A question with the texts that answer it. The others don't answer: `near` are the nearest of its file, `beside`
-    stand near the answers in their talk. `absent`: the file has no answer, and that in `answers` was invented."""
+    stand near the answers in their talk, `foreign` are the nearest of other files of its kind. `absent`: the file has
+    no answer, and that in `answers` was invented."""
 
     file: str
     question: str
@@ -74,6 +82,7 @@ class Asked(NamedTuple):
     near: list[str]
     beside: list[str]
     absent: bool = False
+    foreign: tuple[str, ...] = ()
 
 
 def asked_in(path: Path, embedded: EmbeddingCache, encoder: Tree) -> list[Asked]:
@@ -119,14 +128,38 @@ def asked_of_histories(path: Path, embedded: EmbeddingCache, encoder: Tree) -> I
         yield Asked(path.stem, row["q"], answers, near, [], "would" in row)
 
 
+def with_foreign(asked: Sequence[Asked], embedded: EmbeddingCache, encoder: Tree) -> Iterator[Asked]:
+    """The same questions with near texts of other files."""
+    vectors = embedded_by(encoder, [one.question for one in asked])
+    for kind in sorted({_kind_of(one.file) for one in asked}):
+        rows = [at for at, one in enumerate(asked) if _kind_of(one.file) == kind]
+        file_of = {text: asked[at].file for at in rows for text in _texts_of(asked[at])}
+        texts, files = list(file_of), np.array(list(file_of.values()))
+        scores = vectors[rows] @ embedded.of(texts).T
+        for at, scored in zip(rows, scores, strict=True):
+            nearest = np.argsort(-np.where(files == asked[at].file, -np.inf, scored), kind="stable")
+            chosen = nearest[ANSWERING_ELSEWHERE : ANSWERING_ELSEWHERE + FOREIGN]
+            yield asked[at]._replace(foreign=tuple(texts[place] for place in chosen))
+
+
+def _kind_of(file: str) -> str:
+    """Talks, an assistant's, or notes, with those of histories."""
+    return next((kind for kind in ("talks", "assistant") if file.startswith(kind)), "notes")
+
+
+def _texts_of(one: Asked) -> list[str]:
+    return [*one.near, *one.beside, *(() if one.absent else one.answers)]
+
+
 def drawn(asked: Sequence[Asked], chance: np.random.Generator) -> Iterator[tuple[int, list[list[Encoded]]]]:
     """Batches of groups of one width. The first text of a group answers."""
     waiting: dict[int, list[list[Encoded]]] = {}
     for at in chance.permutation(len(asked)):
         one = asked[at]
-        others = [str(text) for text in chance.choice(one.near, OTHERS, replace=False)]
+        others = [str(text) for text in chance.choice(one.near, OTHERS - 1, replace=False)]
         if one.beside:
             others[-1] = str(chance.choice(one.beside))
+        others.append(str(chance.choice(one.foreign)))
         group = [encoded(one.question, text) for text in [str(chance.choice(one.answers)), *others]]
         width = max(width_of(pair) for pair in group)
         waiting.setdefault(width, []).append(group)
@@ -134,11 +167,13 @@ def drawn(asked: Sequence[Asked], chance: np.random.Generator) -> Iterator[tuple
             yield width, waiting.pop(width)
 
 
-def trained(asked: Sequence[Asked], epochs: int, seed: int, begun_with: Tree | None = None) -> Iterator[Tree]:
+def trained(
+    asked: Sequence[Asked], epochs: int, highest: float, seed: int, begun_with: Tree | None = None
+) -> Iterator[Tree]:
     """The changes after each epoch."""
     chance = np.random.default_rng(seed)
     steps = epochs * (len(asked) // GROUPS)
-    rate = optax.warmup_cosine_decay_schedule(0.0, RATE, int(steps * WARM_UP), steps, RATE * LAST_RATE)
+    rate = optax.warmup_cosine_decay_schedule(0.0, highest, int(steps * WARM_UP), steps, highest * LAST_RATE)
     changes = with_head(untrained(seed), seed, 1) if begun_with is None else begun_with
     matrices = jax.tree_util.tree_map(lambda values: values.ndim > 1, changes)
     optimiser = optax.chain(
@@ -162,7 +197,7 @@ def _step(optimiser: Any, changes: Tree, state: Any, weights: Any, batch: Any, k
     def loss(now: Tree) -> Any:
         scores = logits(now, weights, batch, key, DROPOUT)[:, 0].reshape(GROUPS, 1 + OTHERS)
         first, others = scores[:, 0], scores[:, 1:]
-        each = (jax.nn.softplus(-first) + jax.nn.softplus(others).sum(-1)).mean()
+        each = (jax.nn.softplus(-first) + OTHERS_WEIGHT * jax.nn.softplus(others).mean(-1)).mean()
         return each + (jax.nn.logsumexp(scores, -1) - first).mean()
 
     return stepped(optimiser, loss, changes, state)
@@ -236,6 +271,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--again", type=float, default=1.0, help="of the questions that are not of histories")
     parser.add_argument("--rank", type=int, default=RANK, help="at least that of --begun-with")
     parser.add_argument("--begun-with", type=Path, help="a file of changes to begin with")
+    parser.add_argument("--mean", nargs="+", type=Path, default=[], help="trained readers whose mean is taken")
+    parser.add_argument("--rate", type=float, default=RATE)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--vectors", type=Path, default=Path("question_vectors.npz"), help="vectors of texts, kept")
     parser.add_argument("--target", type=Path, default=ANSWERS_DELTAS_FILE)
@@ -244,25 +281,33 @@ def main(argv: Sequence[str]) -> int:
     asked = [one for path in sorted(DATA.glob("*.jsonl")) for one in asked_in(path, cache, encoder)]
     on_histories = sorted(HISTORIES.glob(f"{ON_HISTORIES}*.jsonl"))
     asked += [one for path in on_histories for one in asked_of_histories(path, cache, encoder)]
+    asked = list(with_foreign(asked, cache, encoder))
     cache.save()
     learned = [one for one in asked if one.file not in options.leave]
     chance = np.random.default_rng(options.seed)
     learned = [learned[at] for at in chance.permutation(len(learned))[: int(len(learned) * options.share)]]
     learned = [one for one in learned if one.file.startswith(ON_HISTORIES) or chance.random() < options.again]
+    learned = [] if options.mean else learned
     print(f"{len(learned)} questions to learn from", flush=True)
-    begun = None
-    if options.begun_with is not None:
-        begun = widened(begun_by(read(options.begun_with), options.seed), options.rank, options.seed)
-    for changes in trained(learned, options.epochs, options.seed, begun):
+    before = options.mean or ([options.begun_with] if options.begun_with else [])
+    origin = origins(before, options.leave, argv)
+    begun = widened(begun_by(read(before[0]), options.seed), options.rank, options.seed) if before else None
+    told = {
+        "tokens_max": TOKENS_MAX,
+        **ANSWERS_FORM,
+        "made_by": f"python -m bench.training.answer_training {' '.join(argv)}",
+        "made_of": sorted({one.file for one in learned} | {*origin["made_of"]}),
+        "mean_of" if options.mean else "begun_with": origin["mean_of"],
+        "examples": hashlib.sha256(json.dumps(learned).encode()).hexdigest()[:12],
+    }
+    if options.mean:
+        readers = [begun_by(read(file), options.seed) for file in options.mean]
+        models = iter([rounded(mean_of(readers, options.seed))])
+    else:
+        models = trained(learned, options.epochs, options.rate, options.seed, begun)
+    for changes in models:
         for name in options.leave:
             print(name, figures(changes, [one for one in asked if one.file == name]), flush=True)
-        told = {
-            "tokens_max": TOKENS_MAX,
-            **ANSWERS_FORM,
-            "made_by": f"python -m bench.training.answer_training {' '.join(argv)}",
-            "made_of": sorted({one.file for one in learned}),
-            "examples": hashlib.sha256(json.dumps(learned).encode()).hexdigest()[:12],
-        }
         write(of_two_classes(changes), options.target, told)
     if options.target == ANSWERS_DELTAS_FILE:
         expect(changes)

@@ -104,7 +104,7 @@ RELEVANT: Final = Models(
     both=Coefficients(5.5, 2.5, 1.9, 1.3, -1.65, 0.0, -5.75),
     cosine=Coefficients(7.05, 0.0, 0.0, 0.55, 0.0, 0.0, -4.85),
     share=Coefficients(0.0, 3.9, 0.0, 1.0, 0.0, 0.0, -3.9),
-    read=Coefficients(3.45, 0.45, 2.3, 1.25, -1.65, 10.65, -9.8),
+    read=Coefficients(2.25, 0.4, 2.3, 1.3, -1.55, 9.25, -8.7),
 )
 # The same for whether the space answers: by the best cosine, share and reading of an answer, and by what surrounds the
 # first.
@@ -112,7 +112,7 @@ ANSWERED: Final = Models(
     both=Coefficients(5.75, 1.95, 1.3, 0.4, 0.0, 0.0, -4.45),
     cosine=Coefficients(7.2, 0.0, 0.0, 0.0, 0.0, 0.0, -3.7),
     share=Coefficients(0.0, 3.6, 0.0, 0.0, 0.0, 0.0, -2.2),
-    read=Coefficients(4.2, 0.4, 1.55, 0.3, 0.0, 7.75, -7.3),
+    read=Coefficients(2.95, 0.25, 1.55, 0.3, 0.0, 7.35, -6.55),
 )
 
 
