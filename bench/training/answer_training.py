@@ -6,8 +6,8 @@ and a near one of another file. The loss is the cross-entropy of each pair, and 
 questions are those of tests/data/questions and tests/data/histories, and of no corpus that recall is measured with. A
 question that no note of a history answers is read with a note that was invented to answer it, so that its wording tells
 nothing. `--leave FILE` trains without a file and prints the figures on its questions. `--mean FILE ...` trains nothing
-and takes the mean of readers that began with the same one (Wortsman et al. 2022, arXiv:2203.05482). The training needs
-jax and optax.
+and takes the mean of a reader and of those that began with it (Wortsman et al. 2022, arXiv:2109.01903). The training
+needs jax and optax.
 """
 
 from __future__ import annotations
@@ -128,8 +128,17 @@ def asked_of_histories(path: Path, embedded: EmbeddingCache, encoder: Tree) -> I
         yield Asked(path.stem, row["q"], answers, near, [], "would" in row)
 
 
+def chosen(
+    asked: Sequence[Asked], left: Sequence[str], share: float, again: float, chance: np.random.Generator
+) -> list[Asked]:
+    """A share of the questions that no file of `left` has, and of those on no history the share `again`."""
+    learned = [one for one in asked if one.file not in left]
+    learned = [learned[at] for at in chance.permutation(len(learned))[: int(len(learned) * share)]]
+    return [one for one in learned if one.file.startswith(ON_HISTORIES) or chance.random() < again]
+
+
 def with_foreign(asked: Sequence[Asked], embedded: EmbeddingCache, encoder: Tree) -> Iterator[Asked]:
-    """The same questions with near texts of other files."""
+    """The questions, kind by kind, with near texts of other files."""
     vectors = embedded_by(encoder, [one.question for one in asked])
     for kind in sorted({_kind_of(one.file) for one in asked}):
         rows = [at for at, one in enumerate(asked) if _kind_of(one.file) == kind]
@@ -281,13 +290,10 @@ def main(argv: Sequence[str]) -> int:
     asked = [one for path in sorted(DATA.glob("*.jsonl")) for one in asked_in(path, cache, encoder)]
     on_histories = sorted(HISTORIES.glob(f"{ON_HISTORIES}*.jsonl"))
     asked += [one for path in on_histories for one in asked_of_histories(path, cache, encoder)]
-    asked = list(with_foreign(asked, cache, encoder))
-    cache.save()
-    learned = [one for one in asked if one.file not in options.leave]
     chance = np.random.default_rng(options.seed)
-    learned = [learned[at] for at in chance.permutation(len(learned))[: int(len(learned) * options.share)]]
-    learned = [one for one in learned if one.file.startswith(ON_HISTORIES) or chance.random() < options.again]
-    learned = [] if options.mean else learned
+    learned = [] if options.mean else chosen(asked, options.leave, options.share, options.again, chance)
+    learned = list(with_foreign(learned, cache, encoder))
+    cache.save()
     print(f"{len(learned)} questions to learn from", flush=True)
     before = options.mean or ([options.begun_with] if options.begun_with else [])
     origin = origins(before, options.leave, argv)

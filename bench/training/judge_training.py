@@ -240,7 +240,10 @@ def origins(files: Sequence[Path], left: Sequence[str], argv: Sequence[str]) -> 
     return {
         **description([], argv),
         "made_of": seen,
-        "mean_of": [{"made_by": one["made_by"], "mean_of": one.get("mean_of", [])} for one in told],
+        "mean_of": [
+            {"made_by": one["made_by"], **{key: one[key] for key in ("mean_of", "begun_with") if key in one}}
+            for one in told
+        ],
     }
 
 
