@@ -1,13 +1,13 @@
 """`python -m bench.training.answer_training`: train the reader of a question and a text, and write its file.
 
 Changes of low rank and a head teach the embedder's weights to tell whether a text answers a question. Each question is
-read with one text that answers and three that don't: a near one by the encoder of questions, a neighbour in the talk,
-and a near one of another file. The loss is the cross-entropy of each pair, and of the four against each other. The
-questions are those of tests/data/questions and tests/data/histories, and of no corpus that recall is measured with. A
-question that no note of a history answers is read with a note that was invented to answer it, so that its wording tells
-nothing. `--leave FILE` trains without a file and prints the figures on its questions. `--mean FILE ...` trains nothing
-and takes the mean of a reader and of those that began with it (Wortsman et al. 2022, arXiv:2109.01903). The training
-needs jax and optax.
+read with four texts: one answers and three don't. Of these three one is near by the encoder of questions, one stands
+beside the answer in its talk, and one is near in another file. The loss is the cross-entropy of each pair, and of the
+four against each other. The questions are those of tests/data/questions and tests/data/histories, and of no corpus that
+recall is measured with. Some questions have no answer in their history. An invented note answers these, so their
+wording tells nothing. `--leave FILE` trains without a file and prints the figures on its questions. `--mean FILE ...`
+trains nothing and takes the mean of a reader and of those that began with it (Wortsman et al. 2022, arXiv:2109.01903).
+The training needs jax and optax.
 """
 
 from __future__ import annotations
@@ -53,14 +53,13 @@ HISTORIES: Final = DATA.parent / "histories"
 ON_HISTORIES: Final = "questions_"  # files of questions on histories begin so
 EXPECTED: Final = DATA / "answer_reader_expected.json"
 OTHERS: Final = 3
-OTHERS_WEIGHT: Final = 2.0  # of all of them, beside the text that answers
-GROUPS: Final = 8  # questions of a batch
-NEAR: Final = 16  # others are drawn from so many nearest texts of the file
-NEAR_IN_HISTORIES: Final = 8  # of 60 notes of one team
-BESIDE: Final = 2  # a neighbour stands at most so many turns away
-# Of another file so many nearest texts may be read, after those that may answer a general question there too.
-FOREIGN: Final = 16
-ANSWERING_ELSEWHERE: Final = 4
+OTHERS_WEIGHT: Final = 2.0  # The loss of the answer counts 1.
+GROUPS: Final = 8  # Questions of a batch.
+NEAR: Final = 16  # The nearest texts of the file.
+NEAR_IN_HISTORIES: Final = 8  # A history has 60 notes.
+BESIDE: Final = 2  # Turns between an answer and its neighbour, at most.
+FOREIGN: Final = 16  # The nearest texts of other files, after the first ANSWERING_ELSEWHERE.
+ANSWERING_ELSEWHERE: Final = 4  # The very nearest may answer a general question in their file too.
 EPOCHS: Final = 2
 RATE: Final = 8e-4
 WARM_UP: Final = 0.06
@@ -279,8 +278,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--share", type=float, default=1.0, help="of the questions, for a short trial")
     parser.add_argument("--again", type=float, default=1.0, help="of the questions that are not of histories")
     parser.add_argument("--rank", type=int, default=RANK, help="at least that of --begun-with")
-    parser.add_argument("--begun-with", type=Path, help="a file of changes to begin with")
-    parser.add_argument("--mean", nargs="+", type=Path, default=[], help="trained readers whose mean is taken")
+    origin_of = parser.add_mutually_exclusive_group()
+    origin_of.add_argument("--begun-with", type=Path, help="a file of changes to begin with")
+    origin_of.add_argument("--mean", nargs="+", type=Path, default=[], help="trained readers whose mean is taken")
     parser.add_argument("--rate", type=float, default=RATE)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--vectors", type=Path, default=Path("question_vectors.npz"), help="vectors of texts, kept")
@@ -297,7 +297,7 @@ def main(argv: Sequence[str]) -> int:
     print(f"{len(learned)} questions to learn from", flush=True)
     before = options.mean or ([options.begun_with] if options.begun_with else [])
     origin = origins(before, options.leave, argv)
-    begun = widened(begun_by(read(before[0]), options.seed), options.rank, options.seed) if before else None
+    readers = [begun_by(read(file), options.seed) for file in before]
     told = {
         "tokens_max": TOKENS_MAX,
         **ANSWERS_FORM,
@@ -307,9 +307,9 @@ def main(argv: Sequence[str]) -> int:
         "examples": hashlib.sha256(json.dumps(learned).encode()).hexdigest()[:12],
     }
     if options.mean:
-        readers = [begun_by(read(file), options.seed) for file in options.mean]
         models = iter([rounded(mean_of(readers, options.seed))])
     else:
+        begun = widened(readers[0], options.rank, options.seed) if readers else None
         models = trained(learned, options.epochs, options.rate, options.seed, begun)
     for changes in models:
         for name in options.leave:
